@@ -1,0 +1,2 @@
+//! The deerflow binary.
+fn main() {}
