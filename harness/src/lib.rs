@@ -1,1 +1,18 @@
-//! Placeholder until the first module lands.
+//! The DeerFlow runtime kernel and agent framework, usable with no server at all.
+//!
+//! Modules in reading order: what a conversation is ([`messages`], [`state`]), how a run of it lives ([`runtime`]), what an
+//! agent may use ([`models`], [`tools`], [`sandbox`]), and how an agent is put together ([`middlewares`], [`agents`]).
+//! A layer knows only the layers before it; `cargo xtask boundary` checks that.
+
+pub mod clock;
+pub mod ids;
+pub mod messages;
+pub mod state;
+
+pub mod runtime;
+
+pub mod models;
+pub mod tools;
+
+pub mod agents;
+pub mod middlewares;

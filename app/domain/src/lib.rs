@@ -1,1 +1,3 @@
-//! Placeholder until the first module lands.
+//! Records and ports of the application that the runtime does not need. No HTTP, no SQL.
+
+pub mod threads;

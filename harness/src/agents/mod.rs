@@ -1,0 +1,1 @@
+//! Agents: the loop, and the lead agent that is built on it.

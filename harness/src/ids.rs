@@ -1,0 +1,229 @@
+//! Identifiers as types, and the port that makes new ones.
+
+use std::fmt;
+use std::str::FromStr;
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// A text that is no identifier of its kind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} {value:?} must match [A-Za-z0-9_-]{{1,64}}")]
+pub struct InvalidId {
+    /// Which kind of id was expected.
+    pub kind: &'static str,
+    /// What came instead, cut to 80 characters.
+    pub value: String,
+}
+
+/// The longest accepted identifier, in bytes.
+pub const MAX_ID_LEN: usize = 64;
+
+fn is_plain_id(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MAX_ID_LEN && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
+macro_rules! plain_id {
+    ($(#[$doc:meta])* $name:ident, $kind:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The id, when `text` matches `[A-Za-z0-9_-]{1,64}`.
+            pub fn parse(text: impl Into<String>) -> Result<Self, InvalidId> {
+                let text = text.into();
+                if is_plain_id(&text) {
+                    Ok(Self(text))
+                } else {
+                    Err(InvalidId { kind: $kind, value: text.chars().take(80).collect() })
+                }
+            }
+
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidId;
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                Self::parse(text)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidId;
+            fn try_from(text: String) -> Result<Self, InvalidId> {
+                Self::parse(text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.0
+            }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(id: Uuid) -> Self {
+                Self(id.to_string())
+            }
+        }
+    };
+}
+
+plain_id!(
+    /// A conversation. Used in paths and keys, so the alphabet is narrow.
+    ThreadId,
+    "thread id"
+);
+plain_id!(
+    /// One request to advance a thread.
+    RunId,
+    "run id"
+);
+plain_id!(
+    /// A saved state of a thread. Ours are version 6 UUIDs: as text they sort by time, which clients rely on.
+    CheckpointId,
+    "checkpoint id"
+);
+
+/// Where new identifiers come from.
+pub trait IdSource: Send + Sync + fmt::Debug {
+    /// A random (version 4) UUID: threads, messages, tasks.
+    fn random(&self) -> Uuid;
+    /// A version 6 UUID that is greater, as text, than every one this source gave before: checkpoints.
+    fn ordered(&self) -> Uuid;
+
+    /// A new thread id.
+    fn thread_id(&self) -> ThreadId {
+        self.random().into()
+    }
+    /// A new run id.
+    fn run_id(&self) -> RunId {
+        self.random().into()
+    }
+    /// A new checkpoint id.
+    fn checkpoint_id(&self) -> CheckpointId {
+        self.ordered().into()
+    }
+    /// A new message id.
+    fn message_id(&self) -> String {
+        self.random().to_string()
+    }
+}
+
+/// Ids from the operating system's randomness and clock.
+#[derive(Debug)]
+pub struct SystemIds {
+    node: [u8; 6],
+    last_tick: Mutex<u64>,
+}
+
+impl Default for SystemIds {
+    #[expect(clippy::disallowed_methods, reason = "the one home of random ids")]
+    fn default() -> Self {
+        let bytes = *Uuid::new_v4().as_bytes();
+        Self { node: [bytes[0] | 1, bytes[1], bytes[2], bytes[3], bytes[4], bytes[5]], last_tick: Mutex::new(0) }
+    }
+}
+
+impl SystemIds {
+    /// Ticks of 100 ns, never the same twice, so that ids made within one tick still sort.
+    fn next_tick(&self) -> u64 {
+        #[expect(clippy::disallowed_methods, reason = "the one home of time-ordered ids")]
+        let now = chrono::Utc::now();
+        let tick = u64::try_from(now.timestamp_nanos_opt().unwrap_or_default() / 100).unwrap_or_default();
+        let mut last = self.last_tick.lock();
+        *last = tick.max(*last + 1);
+        *last
+    }
+}
+
+impl IdSource for SystemIds {
+    #[expect(clippy::disallowed_methods, reason = "the one home of random ids")]
+    fn random(&self) -> Uuid {
+        Uuid::new_v4()
+    }
+
+    fn ordered(&self) -> Uuid {
+        ordered_uuid(self.next_tick(), self.node)
+    }
+}
+
+/// Ids that repeat exactly from one seed: simulation and golden tests.
+#[derive(Debug)]
+pub struct SeededIds {
+    state: Mutex<u64>,
+}
+
+impl SeededIds {
+    /// A source that always gives the same sequence for `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self { state: Mutex::new(seed) }
+    }
+
+    fn next(&self) -> u64 {
+        let mut state = self.state.lock();
+        *state = state.wrapping_add(1);
+        // splitmix64: a full-period mix, good enough to spread a counter over an id.
+        let mut z = state.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+impl IdSource for SeededIds {
+    fn random(&self) -> Uuid {
+        uuid::Builder::from_random_bytes(((u128::from(self.next()) << 64) | u128::from(self.next())).to_be_bytes()).into_uuid()
+    }
+
+    fn ordered(&self) -> Uuid {
+        let mut state = self.state.lock();
+        *state = state.wrapping_add(1);
+        ordered_uuid(*state, [1, 0, 0, 0, 0, 0])
+    }
+}
+
+fn ordered_uuid(unix_ticks_100ns: u64, node: [u8; 6]) -> Uuid {
+    // 0x01b21dd213814000: ticks between the Gregorian epoch of UUID time and the Unix epoch (RFC 9562, 5.1).
+    let ticks = unix_ticks_100ns.wrapping_add(0x01b2_1dd2_1381_4000);
+    uuid::Builder::from_sorted_gregorian_timestamp(ticks, 0, &node).into_uuid()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_outside_the_alphabet_are_refused() {
+        for bad in ["", "a b", "../x", "ü", &"x".repeat(65), "a/b", "a\0"] {
+            assert!(ThreadId::parse(bad).is_err(), "{bad:?}");
+        }
+        assert!(ThreadId::parse("x".repeat(64)).is_ok());
+    }
+
+    #[test]
+    fn ordered_ids_sort_as_text_in_the_order_they_were_made() {
+        let system = SystemIds::default();
+        let seeded = SeededIds::new(7);
+        for ids in [&system as &dyn IdSource, &seeded] {
+            let made: Vec<String> = (0..2_000).map(|_| ids.ordered().to_string()).collect();
+            let mut sorted = made.clone();
+            sorted.sort();
+            sorted.dedup();
+            assert_eq!(made, sorted);
+        }
+    }
+}

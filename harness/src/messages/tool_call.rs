@@ -1,0 +1,54 @@
+//! The calls an AI message asks for, and those whose arguments could not be read.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A tool call with parsed arguments.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The tool's name as the model wrote it.
+    pub name: String,
+    /// Arguments by name.
+    #[serde(default)]
+    pub args: Map<String, Value>,
+    /// Pairs the call with its result.
+    pub id: String,
+    /// Always `tool_call`.
+    #[serde(rename = "type", default = "tool_call_type")]
+    pub kind: String,
+}
+
+fn tool_call_type() -> String {
+    "tool_call".to_owned()
+}
+
+impl ToolCall {
+    /// A call of `name` with `args`.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, args: Map<String, Value>) -> Self {
+        Self { name: name.into(), args, id: id.into(), kind: tool_call_type() }
+    }
+}
+
+/// A tool call whose arguments were not a JSON object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InvalidToolCall {
+    /// The tool's name, if there was one.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The arguments as text, as the model wrote them.
+    #[serde(default)]
+    pub args: Option<String>,
+    /// Pairs the call with its result.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// Why the arguments were refused.
+    #[serde(default)]
+    pub error: Option<String>,
+    /// Always `invalid_tool_call`.
+    #[serde(rename = "type", default = "invalid_tool_call_type")]
+    pub kind: String,
+}
+
+pub(crate) fn invalid_tool_call_type() -> String {
+    "invalid_tool_call".to_owned()
+}

@@ -1,0 +1,1 @@
+//! Middlewares: hooks around an agent's loop, one file each, in an order that is data.

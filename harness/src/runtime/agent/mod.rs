@@ -1,0 +1,9 @@
+//! What the runtime knows of an agent: it takes a state and an input, and gives events until it is done.
+
+mod event;
+mod port;
+
+pub use event::{AgentEvent, AgentOutcome, MessageMeta, ModelCallRecord, StepEvent, StopKind, ToolCallRecord};
+pub use port::{
+    Agent, AgentError, AgentInput, AgentResolver, AgentStart, AgentStream, AssistantInfo, EventSink, RunContext, UnknownAssistant,
+};

@@ -1,0 +1,68 @@
+//! The port that keeps checkpoints.
+
+use async_trait::async_trait;
+
+use super::{CheckpointMeta, CheckpointWrite, Snapshot};
+use crate::ids::{CheckpointId, RunId, ThreadId};
+
+/// Why a checkpoint could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckpointError {
+    /// The store failed.
+    #[error("the checkpoint store failed: {0}")]
+    Store(String),
+    /// There is no room left to write.
+    #[error("no space is left for checkpoints")]
+    StorageFull,
+    /// A stored checkpoint cannot be understood.
+    #[error("checkpoint {id} of thread {thread_id} is damaged: {reason}")]
+    Damaged {
+        /// The thread.
+        thread_id: ThreadId,
+        /// The checkpoint.
+        id: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Which checkpoints of a thread to list.
+#[derive(Debug, Clone, Default)]
+pub struct HistoryQuery {
+    /// At most this many.
+    pub limit: usize,
+    /// Only those older than this one.
+    pub before: Option<CheckpointId>,
+    /// Only those whose metadata contains all of these entries.
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Keeps checkpoints. Writes within a run go through `RunCommitStore` instead, together with the run's status; this port writes
+/// only from outside a run, and reads.
+///
+/// Promises: a write is durable when it returns; ids never repeat in a thread; reads see every returned write; the message log
+/// only grows, except when its thread is deleted; snapshots come newest first.
+#[async_trait]
+pub trait Checkpointer: Send + Sync + std::fmt::Debug {
+    /// Writes one checkpoint and the messages that are new with it, all or nothing.
+    async fn put(&self, write: CheckpointWrite) -> Result<(), CheckpointError>;
+
+    /// The newest checkpoint, or the one asked for. `None` when there is none.
+    async fn get(&self, thread: &ThreadId, id: Option<&CheckpointId>) -> Result<Option<Snapshot>, CheckpointError>;
+
+    /// Snapshots, newest first.
+    async fn list(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<Snapshot>, CheckpointError>;
+
+    /// Facts only, newest first: for lists that need no state.
+    async fn list_meta(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<CheckpointMeta>, CheckpointError>;
+
+    /// Removes the checkpoints that one run wrote; the log stays. Idempotent.
+    async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), CheckpointError>;
+
+    /// Removes a thread's checkpoints and its log. Idempotent.
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), CheckpointError>;
+
+    /// Copies all checkpoints and the log of one thread to a new one.
+    async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<(), CheckpointError>;
+}

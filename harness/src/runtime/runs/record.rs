@@ -1,0 +1,122 @@
+//! What is known of a run, and what it adds up to when it is over.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::spec::{CancelAction, MultitaskStrategy};
+use super::status::RunStatus;
+use crate::ids::{RunId, ThreadId};
+
+/// A run as the store knows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRecord {
+    /// The run.
+    pub run_id: RunId,
+    /// Its thread.
+    pub thread_id: ThreadId,
+    /// The assistant's name.
+    pub assistant: String,
+    /// Whose it is.
+    pub user_id: Option<String>,
+    /// Where it is in its life.
+    pub status: RunStatus,
+    /// Which attempt at executing it this is, from 1. Writes of an older one are refused.
+    pub attempt: u32,
+    /// Client metadata.
+    pub metadata: Map<String, Value>,
+    /// The request as clients see it.
+    pub kwargs: Value,
+    /// What it did about a busy thread.
+    pub multitask: MultitaskStrategy,
+    /// The model entry asked for.
+    pub model_name: Option<String>,
+    /// A cancel that was asked for; the first one stands.
+    pub cancel: Option<CancelAction>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Why it stopped early, such as `loop_capped` or `orphan_recovered`.
+    pub stop_reason: Option<String>,
+    /// What it added up to; zeros until it is over.
+    pub completion: RunCompletionData,
+    /// When it was accepted.
+    pub created_at: DateTime<Utc>,
+    /// When it last changed.
+    pub updated_at: DateTime<Utc>,
+}
+
+/// What a run adds up to. Field names are the wire's.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunCompletionData {
+    /// Prompt tokens of all calls.
+    pub total_input_tokens: u64,
+    /// Completion tokens of all calls.
+    pub total_output_tokens: u64,
+    /// Their sum.
+    pub total_tokens: u64,
+    /// Model calls that reported usage, each counted once.
+    pub llm_call_count: u64,
+    /// Tokens of the lead agent.
+    pub lead_agent_tokens: u64,
+    /// Tokens of subagents.
+    pub subagent_tokens: u64,
+    /// Tokens of middlewares (titles, summaries).
+    pub middleware_tokens: u64,
+    /// Messages journaled.
+    pub message_count: u64,
+    /// The last answer, at most 2,000 characters.
+    pub last_ai_message: Option<String>,
+    /// The question, at most 2,000 characters.
+    pub first_human_message: Option<String>,
+    /// Tokens by provider model.
+    pub token_usage_by_model: Map<String, Value>,
+}
+
+/// What search and the sidebar show of a thread. Always derived together with the run's status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThreadStatus {
+    /// Nothing runs and nothing is due.
+    #[default]
+    Idle,
+    /// A run is pending or running.
+    Busy,
+    /// Nodes are due: a question, a breakpoint, a cancelled step.
+    Interrupted,
+    /// The last run failed.
+    Error,
+}
+
+impl ThreadStatus {
+    /// The word on the wire and in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Busy => "busy",
+            Self::Interrupted => "interrupted",
+            Self::Error => "error",
+        }
+    }
+
+    /// Reads the word; `running` is DeerFlow's for busy, `timeout` its for a failed run.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "idle" => Some(Self::Idle),
+            "busy" | "running" => Some(Self::Busy),
+            "interrupted" => Some(Self::Interrupted),
+            "error" | "timeout" => Some(Self::Error),
+            _ => None,
+        }
+    }
+
+    /// The thread's status once a run ended in `run`, with or without nodes still due.
+    pub fn after(run: RunStatus, nodes_due: bool) -> Self {
+        match run {
+            RunStatus::Pending | RunStatus::Starting | RunStatus::Running => Self::Busy,
+            RunStatus::Error | RunStatus::Timeout => Self::Error,
+            RunStatus::Interrupted => Self::Interrupted,
+            RunStatus::Success if nodes_due => Self::Interrupted,
+            RunStatus::Success => Self::Idle,
+        }
+    }
+}

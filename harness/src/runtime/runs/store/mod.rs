@@ -1,0 +1,13 @@
+//! The ports through which runs become durable.
+//!
+//! To add a store: implement the five traits in a crate of its own, named `{Technology}RunStore` and so on, and run every
+//! function of `testkit::run_store` and `testkit::run_events` against it. What all of them promise: a write is committed when
+//! the call returns; reads anywhere see it; a user's rows look to others as if they did not exist.
+
+mod error;
+mod events;
+mod runs;
+
+pub use error::{AdmitError, CommitError, StoreError};
+pub use events::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, category};
+pub use runs::{NewRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunListQuery, RunQueryStore};

@@ -1,0 +1,134 @@
+//! Creating, writing, reading and deleting runs.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value};
+
+use super::error::{AdmitError, CommitError, StoreError};
+use super::events::NewRunEvent;
+use crate::ids::{RunId, ThreadId};
+use crate::runtime::actor_context::Owner;
+use crate::runtime::checkpoint::CheckpointWrite;
+use crate::runtime::runs::{CancelAction, IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunStatus, ThreadStatus};
+
+/// A run that wants to be admitted.
+#[derive(Debug, Clone)]
+pub struct NewRun {
+    /// The run.
+    pub run_id: RunId,
+    /// Its thread.
+    pub thread_id: ThreadId,
+    /// What happens when there is no such thread.
+    pub if_not_exists: IfNotExists,
+    /// Whether the thread lives only as long as the run.
+    pub temporary_thread: bool,
+    /// The assistant's name.
+    pub assistant: String,
+    /// Whose it is.
+    pub user_id: Option<String>,
+    /// Client metadata.
+    pub metadata: Map<String, Value>,
+    /// The request as clients see it; it holds the input, so an accepted input is never lost.
+    pub kwargs: Value,
+    /// What it does about a busy thread.
+    pub multitask: MultitaskStrategy,
+    /// The model entry asked for.
+    pub model_name: Option<String>,
+    /// Now.
+    pub created_at: DateTime<Utc>,
+}
+
+/// Admits runs.
+#[async_trait]
+pub trait RunCreateStore: Send + Sync + std::fmt::Debug {
+    /// Takes the thread's only slot for the run, in one transaction with the run's row, the thread's (made if asked, checked to
+    /// be the user's), and the thread's status, `busy`. Of two calls at once on one thread exactly one wins.
+    async fn admit(&self, run: NewRun) -> Result<RunRecord, AdmitError>;
+
+    /// Records that the run shall be cancelled; the first action stands. Gives the run as it is then, `None` if unknown.
+    async fn request_cancel(&self, run: &RunId, action: CancelAction, at: DateTime<Utc>) -> Result<Option<RunRecord>, StoreError>;
+}
+
+/// The end of a run, written once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunEnd {
+    /// A terminal status.
+    pub status: RunStatus,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Why it stopped early.
+    pub stop_reason: Option<String>,
+    /// What it added up to.
+    pub completion: RunCompletionData,
+    /// What becomes of the thread's status.
+    pub thread_status: ThreadStatus,
+    /// The thread's title, when the state has one.
+    pub title: Option<String>,
+    /// Whether the run's checkpoints go, as after a rollback.
+    pub discard_checkpoints: bool,
+}
+
+/// What a run wants to make durable together.
+#[derive(Debug, Clone)]
+pub struct RunCommit {
+    /// The run.
+    pub run_id: RunId,
+    /// Its thread.
+    pub thread_id: ThreadId,
+    /// Which attempt writes.
+    pub attempt: u32,
+    /// A new status that is not terminal.
+    pub advance: Option<RunStatus>,
+    /// Journal events, in order.
+    pub events: Vec<NewRunEvent>,
+    /// Checkpoints, in order.
+    pub checkpoints: Vec<CheckpointWrite>,
+    /// The end.
+    pub end: Option<RunEnd>,
+    /// Now.
+    pub at: DateTime<Utc>,
+}
+
+/// Writes what a run reaches: events, checkpoints and status in one transaction, refused as a whole from anyone but the owner.
+#[async_trait]
+pub trait RunCommitStore: Send + Sync + std::fmt::Debug {
+    /// Makes all of it durable, or nothing. With an end, the thread's slot is free when it returns.
+    async fn commit(&self, commit: RunCommit) -> Result<(), CommitError>;
+}
+
+/// Which runs to list.
+#[derive(Debug, Clone, Default)]
+pub struct RunListQuery {
+    /// At most this many.
+    pub limit: usize,
+    /// Skip this many.
+    pub offset: usize,
+    /// Only in this status.
+    pub status: Option<RunStatus>,
+}
+
+/// Reads runs. Whose is said by [`Owner`].
+#[async_trait]
+pub trait RunQueryStore: Send + Sync + std::fmt::Debug {
+    /// One run.
+    async fn get(&self, run: &RunId, owner: &Owner) -> Result<Option<RunRecord>, StoreError>;
+
+    /// A thread's runs, newest first.
+    async fn list(&self, thread: &ThreadId, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError>;
+
+    /// The run that holds the thread's slot.
+    async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError>;
+
+    /// All runs that are not over, oldest first: recovery after a restart.
+    async fn unfinished(&self) -> Result<Vec<RunRecord>, StoreError>;
+}
+
+/// Deletes runs.
+#[async_trait]
+pub trait RunDeleteStore: Send + Sync + std::fmt::Debug {
+    /// Removes a finished run with its events and checkpoints. False when there was none.
+    async fn delete(&self, run: &RunId) -> Result<bool, StoreError>;
+
+    /// Removes all runs of a thread with their events. Checkpoints go through the checkpointer.
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError>;
+}

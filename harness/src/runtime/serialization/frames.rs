@@ -1,0 +1,41 @@
+//! Frames of a run's stream: a name and JSON.
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::ids::{RunId, ThreadId};
+use crate::runtime::stream_bridge::EventName;
+
+/// A frame before it has an id.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frame {
+    /// The event's name.
+    pub event: EventName,
+    /// JSON.
+    pub data: Bytes,
+}
+
+impl Frame {
+    /// A frame of `value`.
+    pub fn new(event: impl Into<EventName>, value: &impl Serialize) -> Self {
+        Self { event: event.into(), data: to_bytes(value) }
+    }
+}
+
+/// The JSON of a value. What the runtime serializes has only text keys and finite numbers, so it cannot fail; should a type
+/// of a downstream crate fail, viewers get `null` and the log says so.
+pub fn to_bytes(value: &impl Serialize) -> Bytes {
+    match serde_json::to_vec(value) {
+        Ok(json) => json.into(),
+        Err(error) => {
+            tracing::error!(%error, "a value cannot be serialized for the stream");
+            Bytes::from_static(b"null")
+        }
+    }
+}
+
+/// The first frame of every attempt.
+pub fn metadata_frame(run_id: &RunId, thread_id: &ThreadId, attempt: u32) -> Frame {
+    Frame::new("metadata", &json!({ "run_id": run_id, "thread_id": thread_id, "attempt": attempt }))
+}

@@ -1,0 +1,17 @@
+//! The channel between a run and its viewers: replayable, resumable, aware of its end. Contract only; adapters live in the app.
+//!
+//! To add an adapter: implement [`StreamBridge`] in a crate of its own, name it `{Technology}StreamBridge`, run every function
+//! of `testkit::stream_bridge` against it, and add one arm to the factory that reads the configuration.
+
+mod bridge;
+mod error;
+mod event;
+mod resume;
+
+pub use bridge::{StreamBridge, Subscription};
+pub use error::BridgeError;
+pub use event::{
+    CANCELLED_SENTINEL, END_SENTINEL, EventId, EventName, HEARTBEAT_SENTINEL, StreamEvent, StreamItem, StreamKey, StreamStatus,
+    TerminalKind,
+};
+pub use resume::{Gap, MalformedCursor, ResumeFrom, ResumeResult};

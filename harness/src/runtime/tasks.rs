@@ -1,0 +1,115 @@
+//! The one place that spawns: every task carries its actor, its span and a token, and a kind that says what its end means.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::Instrument;
+
+use super::actor_context;
+
+/// What a task is for, and so what cancelling or losing it means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TaskKind {
+    /// Executes a run. Shutdown waits for it; a panic becomes the run's error.
+    Run,
+    /// Serves others for as long as the process lives (writers, sweepers). Shutdown cancels it; a panic is logged.
+    Service,
+    /// Finishes something already decided (flush, clean-up). Shutdown waits for it.
+    Finish,
+}
+
+/// A set of tasks with one life: they are cancelled and awaited together.
+#[derive(Debug, Clone, Default)]
+pub struct Tasks {
+    tracker: TaskTracker,
+    token: CancellationToken,
+}
+
+/// A task ended by panicking.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the task panicked: {0}")]
+pub struct TaskPanicked(pub String);
+
+impl Tasks {
+    /// An empty set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The token that shutdown cancels. Services stop on it; runs are told by their supervisor.
+    pub fn token(&self) -> &CancellationToken {
+        &self.token
+    }
+
+    /// Spawns `work` under the present actor and span. A panic is logged and returned, never propagated.
+    pub fn spawn<F>(&self, kind: TaskKind, name: &'static str, work: F) -> JoinHandle<Result<F::Output, TaskPanicked>>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let work = guarded(kind, name, work).in_current_span();
+        let tracked = self.tracker.track_future(work);
+        #[expect(clippy::disallowed_methods, reason = "the one home of spawning")]
+        match actor_context::current() {
+            Some(actor) => tokio::spawn(actor_context::scope(actor, tracked)),
+            None => tokio::spawn(tracked),
+        }
+    }
+
+    /// Cancels the services and waits until every task has ended. The caller bounds the wait.
+    pub async fn shut_down(&self) {
+        self.token.cancel();
+        self.tracker.close();
+        self.tracker.wait().await;
+    }
+
+    /// How many tasks are alive.
+    pub fn alive(&self) -> usize {
+        self.tracker.len()
+    }
+}
+
+async fn guarded<F: Future>(kind: TaskKind, name: &'static str, work: F) -> Result<F::Output, TaskPanicked> {
+    AssertUnwindSafe(work).catch_unwind().await.map_err(|panic| {
+        let text = panic_text(panic.as_ref());
+        tracing::error!(task = name, ?kind, panic = %text, "task panicked");
+        TaskPanicked(text)
+    })
+}
+
+/// The message of a panic, where it has one.
+pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::actor_context::{ActorContext, effective_user_id, scope};
+
+    #[tokio::test]
+    async fn a_spawned_task_keeps_the_actor() {
+        let tasks = Tasks::new();
+        let task = scope(ActorContext::user("ann"), async { tasks.spawn(TaskKind::Finish, "t", async { effective_user_id() }) }).await;
+        assert_eq!(task.await.unwrap(), Ok("ann".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_returned_and_the_set_still_shuts_down() {
+        let tasks = Tasks::new();
+        let task = tasks.spawn(TaskKind::Run, "t", async { panic!("boom") });
+        let ended: Result<(), _> = task.await.unwrap();
+        assert_eq!(ended, Err(TaskPanicked("boom".to_owned())));
+        tasks.shut_down().await;
+        assert_eq!(tasks.alive(), 0);
+    }
+}

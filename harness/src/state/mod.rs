@@ -1,0 +1,9 @@
+//! The state of a thread: its messages and named channels, and the rules by which updates are reduced into it.
+
+mod reducers;
+mod thread_state;
+mod update;
+
+pub use reducers::{CHANNELS, Reducer, StateError, reducer_of};
+pub use thread_state::ThreadState;
+pub use update::StateUpdate;

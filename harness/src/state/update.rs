@@ -1,0 +1,55 @@
+//! What one step wants to change in a state.
+
+use indexmap::IndexMap;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::messages::Message;
+
+/// Messages to add, replace or remove, and channel values to reduce.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StateUpdate {
+    /// Reduced by id into the message list.
+    pub messages: Vec<Message>,
+    /// Reduced by each channel's own rule.
+    pub channels: IndexMap<String, Value>,
+}
+
+impl StateUpdate {
+    /// An update that adds messages.
+    pub fn messages(messages: impl IntoIterator<Item = Message>) -> Self {
+        Self { messages: messages.into_iter().collect(), channels: IndexMap::new() }
+    }
+
+    /// An update of one channel.
+    pub fn channel(name: impl Into<String>, value: Value) -> Self {
+        Self::default().and(name, value)
+    }
+
+    /// The same update with one channel more.
+    #[must_use]
+    pub fn and(mut self, name: impl Into<String>, value: Value) -> Self {
+        self.channels.insert(name.into(), value);
+        self
+    }
+
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.channels.is_empty()
+    }
+}
+
+/// The wire shape of an `updates` frame: `{"messages": [..], "title": ..}`, without `messages` when there are none.
+impl Serialize for StateUpdate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if !self.messages.is_empty() {
+            map.serialize_entry("messages", &self.messages)?;
+        }
+        for (name, value) in &self.channels {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}

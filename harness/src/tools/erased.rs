@@ -1,0 +1,79 @@
+//! The object-safe twin of [`Tool`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use serde_json::{Map, Value};
+
+use super::tool::{Effect, Tool, ToolContext};
+use super::{ToolError, ToolOutput};
+use crate::models::ToolSchema;
+
+/// A tool whose argument type is no longer visible.
+pub trait DynTool: Send + Sync + 'static {
+    /// Name, description and parameters.
+    fn schema(&self) -> &ToolSchema;
+    /// What repeating a call would do.
+    fn effect(&self) -> Effect;
+    /// See [`Tool::return_direct`].
+    fn return_direct(&self) -> bool;
+    /// Parses the arguments and does it. Arguments that do not fit are an error for the model that names the field.
+    fn call<'a>(&'a self, args: Map<String, Value>, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+}
+
+impl fmt::Debug for dyn DynTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tool({})", self.schema().name)
+    }
+}
+
+struct Erased<T> {
+    tool: T,
+    schema: ToolSchema,
+}
+
+/// Erases a typed tool; its schema is derived here, once.
+pub fn erase<T: Tool>(tool: T) -> Arc<dyn DynTool> {
+    let mut parameters = schemars::SchemaGenerator::new(schemars::generate::SchemaSettings::draft07().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    }))
+    .into_root_schema_for::<T::Args>()
+    .to_value();
+    if let Some(fields) = parameters.as_object_mut() {
+        fields.remove("title");
+    }
+    let schema = ToolSchema { name: tool.name().to_owned(), description: tool.description().to_owned(), parameters };
+    Arc::new(Erased { tool, schema })
+}
+
+impl<T: Tool> DynTool for Erased<T> {
+    fn schema(&self) -> &ToolSchema {
+        &self.schema
+    }
+
+    fn effect(&self) -> Effect {
+        self.tool.effect()
+    }
+
+    fn return_direct(&self) -> bool {
+        self.tool.return_direct()
+    }
+
+    fn call<'a>(&'a self, args: Map<String, Value>, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        async move {
+            let args: T::Args = serde_path_to_error::deserialize(Value::Object(args)).map_err(|error| {
+                let at = error.path().to_string();
+                let place = if at == "." { String::new() } else { format!(" at {at}") };
+                ToolError::ForModel(format!(
+                    "Error: invalid arguments for {}{place}: {}. Correct them and call the tool again.",
+                    self.schema.name,
+                    error.inner()
+                ))
+            })?;
+            self.tool.call(args, ctx).await
+        }
+        .boxed()
+    }
+}

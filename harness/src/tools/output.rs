@@ -1,0 +1,53 @@
+//! What a tool gives back.
+
+use serde_json::Value;
+
+use crate::messages::{Content, ToolStatus};
+use crate::state::StateUpdate;
+
+/// Where the loop goes after the tool.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum ToolControl {
+    /// On, as usual.
+    #[default]
+    Continue,
+    /// To the end of the run, once the other calls of the batch are done.
+    End,
+    /// It asks a person: the run stops, and the call is made again with the answer.
+    Ask(Value),
+}
+
+/// A tool's result. The text becomes the tool message; an update is reduced beside it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToolOutput {
+    /// What the model reads.
+    pub content: Content,
+    /// Success or error.
+    pub status: ToolStatus,
+    /// What the interface gets and the model does not.
+    pub artifact: Value,
+    /// The message's id, when it must be a certain one.
+    pub message_id: Option<String>,
+    /// Further changes to the state.
+    pub update: StateUpdate,
+    /// Where the loop goes.
+    pub control: ToolControl,
+}
+
+impl ToolOutput {
+    /// Plain text for the model.
+    pub fn text(content: impl Into<Content>) -> Self {
+        Self { content: content.into(), ..Self::default() }
+    }
+
+    /// An error text for the model.
+    pub fn error(content: impl Into<Content>) -> Self {
+        Self { content: content.into(), status: ToolStatus::Error, ..Self::default() }
+    }
+}
+
+impl<T: Into<Content>> From<T> for ToolOutput {
+    fn from(content: T) -> Self {
+        Self::text(content)
+    }
+}

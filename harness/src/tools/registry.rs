@@ -1,0 +1,54 @@
+//! The tools of one agent, by name.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::erased::{DynTool, erase};
+use super::tool::Tool;
+use crate::models::ToolSchema;
+
+/// Tools by name, in the order they were added. The first of a name wins.
+#[derive(Debug, Clone, Default)]
+pub struct ToolRegistry {
+    tools: IndexMap<String, Arc<dyn DynTool>>,
+}
+
+impl ToolRegistry {
+    /// No tools.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a typed tool.
+    #[must_use]
+    pub fn with(mut self, tool: impl Tool) -> Self {
+        self.add(erase(tool));
+        self
+    }
+
+    /// Adds an erased tool. A name that is taken keeps its tool, and the log says so.
+    pub fn add(&mut self, tool: Arc<dyn DynTool>) {
+        let name = tool.schema().name.clone();
+        if self.tools.contains_key(&name) {
+            tracing::warn!(tool = %name, "a second tool of this name is left out");
+            return;
+        }
+        self.tools.insert(name, tool);
+    }
+
+    /// The tool of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn DynTool>> {
+        self.tools.get(name)
+    }
+
+    /// All names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tools.keys().map(String::as_str)
+    }
+
+    /// What a model is told of the tools.
+    pub fn schemas(&self) -> Arc<[ToolSchema]> {
+        self.tools.values().map(|tool| tool.schema().clone()).collect()
+    }
+}

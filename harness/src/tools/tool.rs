@@ -1,0 +1,64 @@
+//! The trait a tool's author writes.
+//!
+//! A tool in four steps: a struct for the tool, a `Deserialize + JsonSchema` struct for its arguments (doc comments become the
+//! parameters' descriptions), `impl Tool`, and `registry.add(MyTool)`.
+
+use std::future::Future;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{ToolError, ToolOutput};
+use crate::runtime::agent::RunContext;
+use crate::state::ThreadState;
+
+/// What repeating a call would do. Decides what recovery may do with a call that was cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Effect {
+    /// Nothing: reading, searching.
+    Pure,
+    /// The target tells repeats apart by a key.
+    Keyed,
+    /// Something: never repeated on its own.
+    #[default]
+    Unsafe,
+}
+
+/// What a tool may know about the call.
+#[derive(Debug, Clone)]
+pub struct ToolContext {
+    /// The run.
+    pub run: RunContext,
+    /// The call's id, unique within the message.
+    pub call_id: String,
+    /// The state when the batch began.
+    pub state: std::sync::Arc<ThreadState>,
+    /// Answers to the questions that this call asked so far, in order.
+    pub answers: Vec<Value>,
+}
+
+/// A tool. Calls of one batch run side by side; blocking work belongs on the blocking pool.
+pub trait Tool: Send + Sync + 'static {
+    /// Its arguments; their schema is what the model sees.
+    type Args: DeserializeOwned + JsonSchema + Send;
+
+    /// Its name, `[A-Za-z0-9_-]{1,64}`.
+    fn name(&self) -> &str;
+
+    /// What it is for, when to use it and when not. The model reads this.
+    fn description(&self) -> &str;
+
+    /// What repeating a call would do.
+    fn effect(&self) -> Effect {
+        Effect::Unsafe
+    }
+
+    /// Whether its result is the run's result when every call of the batch is such.
+    fn return_direct(&self) -> bool {
+        false
+    }
+
+    /// Does it.
+    fn call(&self, args: Self::Args, ctx: &ToolContext) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
+}
