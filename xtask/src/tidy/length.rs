@@ -23,8 +23,12 @@ pub(super) struct Oversize {
 }
 
 impl Oversize {
+    /// Reads the list; a workspace without one makes no exceptions.
     pub(super) fn load(workspace: &Workspace) -> Result<Self> {
         let path = workspace.root().join(LIST);
+        if !path.exists() {
+            return Self::parse("");
+        }
         let text = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
         Self::parse(&text)
     }
