@@ -69,3 +69,26 @@ fn main() -> anyhow::Result<ExitCode> {
         Chore::Config(root) => config::run(&root.open()?),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bench_hands_on_what_it_does_not_know() {
+        let line = [
+            "xtask",
+            "bench",
+            "--profile",
+            "dist",
+            "--viewers",
+            "9",
+            "stream",
+        ];
+        let Chore::Bench { profile, args, .. } = Cli::parse_from(line).chore else {
+            panic!("not the bench chore");
+        };
+        assert_eq!(profile, "dist");
+        assert_eq!(args, ["--viewers", "9", "stream"]);
+    }
+}
