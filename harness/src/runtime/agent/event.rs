@@ -68,6 +68,8 @@ pub enum AgentEvent {
     },
     /// A tool ended.
     ToolEnd(ToolCallRecord),
+    /// The agent waits for a person without ending the run; limits on silence do not count until its next event.
+    AwaitingInput,
     /// The agent is done; nothing follows.
     Done(AgentOutcome),
 }
