@@ -26,10 +26,7 @@ pub(super) fn check(workspace: &Workspace) -> Result<Vec<Violation>> {
             && layer_of(top).is_none()
             && homeless.insert(top.clone())
         {
-            violations.push(Violation::new(
-                file.path.as_str(),
-                format!("module `{top}` has no layer in {HOME}"),
-            ));
+            violations.push(Violation::new(file.path.as_str(), format!("module `{top}` has no layer in {HOME}")));
         }
         check_file(file, &module, &mut violations);
     }
@@ -41,11 +38,7 @@ fn check_file(file: &SourceFile, module: &[String], violations: &mut Vec<Violati
         Ok(tokens) => tokens,
         Err(error) => {
             let line = error.span().start().line;
-            violations.push(Violation::at(
-                &file.path,
-                line,
-                format!("is not Rust: {error}"),
-            ));
+            violations.push(Violation::at(&file.path, line, format!("is not Rust: {error}")));
             return;
         }
     };
@@ -66,9 +59,7 @@ fn judge(found: &RootName) -> Option<String> {
         return (!found.in_test).then(|| format!("`crate::{name}` is for test code only"));
     }
     let Some(target) = layer_of(name) else {
-        return Some(format!(
-            "`crate::{name}` is no module with a layer in {HOME}: name the module that the item lives in"
-        ));
+        return Some(format!("`crate::{name}` is no module with a layer in {HOME}: name the module that the item lives in"));
     };
     let own = layer_of(from)?;
     (target > own).then(|| {

@@ -7,20 +7,10 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
     ("deerflow-gateway", &["deerflow-domain", "deerflow-harness"]),
     ("deerflow-stores", &["deerflow-domain", "deerflow-harness"]),
     ("deerflow-bridges", &["deerflow-harness"]),
-    (
-        "deerflow-channels",
-        &["deerflow-domain", "deerflow-harness"],
-    ),
+    ("deerflow-channels", &["deerflow-domain", "deerflow-harness"]),
     (
         "deerflow-server",
-        &[
-            "deerflow-domain",
-            "deerflow-gateway",
-            "deerflow-stores",
-            "deerflow-bridges",
-            "deerflow-channels",
-            "deerflow-harness",
-        ],
+        &["deerflow-domain", "deerflow-gateway", "deerflow-stores", "deerflow-bridges", "deerflow-channels", "deerflow-harness"],
     ),
     (
         "deerflow-tests",
@@ -42,10 +32,7 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
 pub(super) const RESTRICTED: &[(&str, &[&str])] = &[
     ("sea-orm", &["deerflow-stores"]),
     ("sqlx", &["deerflow-stores"]),
-    (
-        "axum",
-        &["deerflow-gateway", "deerflow-server", "deerflow-tests"],
-    ),
+    ("axum", &["deerflow-gateway", "deerflow-server", "deerflow-tests"]),
     ("redis", &["deerflow-bridges", "deerflow-tests"]),
     ("figment", &["deerflow-server"]),
 ];
@@ -54,16 +41,7 @@ pub(super) const RESTRICTED: &[(&str, &[&str])] = &[
 pub(super) const LAYERS: &[&[&str]] = &[
     &["messages", "state", "ids", "clock", "config"],
     &["runtime"],
-    &[
-        "models",
-        "tools",
-        "sandbox",
-        "memory",
-        "skills",
-        "mcp",
-        "guardrails",
-        "documents",
-    ],
+    &["models", "tools", "sandbox", "memory", "skills", "mcp", "guardrails", "documents"],
     &["middlewares", "agents", "subagents"],
     &["flow"],
     &["client"],

@@ -16,7 +16,7 @@ pub enum AgentEvent {
     /// A super-step is finished: the state after it, and what is due next.
     Step(StepEvent),
     /// A fragment of a model's answer.
-    Token(MessageChunk, Arc<MessageMeta>),
+    Token(Box<MessageChunk>, Arc<MessageMeta>),
     /// A whole message that enters the state by other means than tokens.
     Message(Message, Arc<MessageMeta>),
     /// A payload for `custom` viewers.

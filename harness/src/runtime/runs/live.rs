@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::spec::CancelAction;
 use super::status::RunStatus;
-use crate::ids::{RunId, ThreadId};
+use crate::ids::RunId;
 
 /// How a run ended, for those who wait in this process.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +26,6 @@ pub struct RunOutcome {
 /// A run that is being executed here.
 #[derive(Debug)]
 pub(super) struct LiveRun {
-    pub(super) thread_id: ThreadId,
     /// Cancelled to stop the run.
     pub(super) token: CancellationToken,
     /// Cancelled, in the sense of set, once the first event is published.
@@ -37,9 +36,8 @@ pub(super) struct LiveRun {
 }
 
 impl LiveRun {
-    pub(super) fn new(thread_id: ThreadId) -> Arc<Self> {
+    pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
-            thread_id,
             token: CancellationToken::new(),
             opened: CancellationToken::new(),
             cancel: Mutex::new(None),

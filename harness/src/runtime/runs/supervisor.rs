@@ -24,7 +24,7 @@ pub struct RunHandle {
 #[tracing::instrument(name = "launch", skip_all)]
 pub(super) fn launch(ticket: RunTicket, plan: ExecutionPlan, registry: &Arc<RunRegistry>, parts: &RuntimeParts) -> RunHandle {
     let record = ticket.record;
-    let live = LiveRun::new(record.thread_id.clone());
+    let live = LiveRun::new();
     live.set_status(RunStatus::Starting);
     registry.live.insert(record.run_id.clone(), live.clone());
     let work = {

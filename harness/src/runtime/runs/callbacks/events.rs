@@ -36,17 +36,7 @@ enum Human {
 
 impl RunEventCallback {
     pub(crate) fn new(thread_id: ThreadId, run_id: RunId, user_id: Option<String>, clock: Arc<dyn Clock>, max_trace_chars: usize) -> Self {
-        Self {
-            thread_id,
-            run_id,
-            user_id,
-            clock,
-            max_trace_chars,
-            pending: Vec::new(),
-            human: Human::None,
-            message_count: 0,
-            llm_calls: 0,
-        }
+        Self { thread_id, run_id, user_id, clock, max_trace_chars, pending: Vec::new(), human: Human::None, message_count: 0, llm_calls: 0 }
     }
 
     pub(crate) fn run_started(&mut self, assistant: &str) {
