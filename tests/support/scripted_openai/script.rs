@@ -171,6 +171,7 @@ impl Script {
                         let wait = leading_number(argument).ok_or_else(|| wrong("milliseconds"))?;
                         self.delay = Duration::from_millis(wait);
                     }
+                    "think" | "stop" if argument.is_empty() => return Err(wrong("a text")),
                     "think" => self.think = Some(argument.to_owned()),
                     "error" => {
                         let failure = failure(argument)

@@ -111,6 +111,7 @@ fn slips_of_the_pen_are_named() {
             "[[error 200]]",
             "directive [[error 200]] expects a status from 400 to 599, then maybe times=N",
         ),
+        ("[[stop]]", "directive [[stop]] expects a text"),
         ("[[cut]]", "directive [[cut]] expects a number of pieces"),
         (
             "[[tool: {}]]",

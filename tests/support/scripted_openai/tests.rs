@@ -184,6 +184,14 @@ async fn a_cut_stream_delivers_its_pieces_and_breaks_off() {
 }
 
 #[tokio::test]
+async fn a_cut_behind_the_end_of_the_text_is_never_reached() {
+    let model = model().await;
+    let (frames, error) = read(stream(&model, "[[cut 3]] then say a b").await).await;
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!(texts(&frames, "content"), ["a ", "b"]);
+}
+
+#[tokio::test]
 async fn a_hanging_stream_sends_headers_and_nothing_else() {
     let model = model().await;
     let hanging = stream(&model, "[[hang]]")

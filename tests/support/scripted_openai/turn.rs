@@ -149,6 +149,13 @@ impl<'a> Answer<'a> {
         }
     }
 
+    /// Whether the text is long enough to be cut where the script says.
+    fn is_cut(&self) -> bool {
+        self.script
+            .cut
+            .is_some_and(|after| after <= self.pieces.len())
+    }
+
     fn call_id(&self, index: usize) -> String {
         format!("call_{}_{index}", &self.seed[..8])
     }
@@ -191,7 +198,7 @@ impl<'a> Answer<'a> {
         if self.script.hang {
             return vec![Beat::Hang];
         }
-        if self.script.cut.is_some() {
+        if self.is_cut() {
             return vec![Beat::Send(half), Beat::Cut];
         }
         let pieces = u32::try_from(self.pieces.len()).unwrap_or(u32::MAX);
@@ -271,7 +278,7 @@ impl<'a> Answer<'a> {
                 beats.push(Beat::Wait(pace.gap));
             }
         }
-        if self.script.cut.is_some() {
+        if self.is_cut() {
             beats.push(Beat::Cut);
         }
     }
