@@ -185,7 +185,7 @@ fn router(model: Arc<Model>) -> Router {
         .route("/models", get(models))
         .route("/__log", any(log))
         .route("/__reset", any(reset))
-        .route("/healthz", get(async || Json(json!({"ok": true}))))
+        .route("/health", get(async || Json(json!({"ok": true}))))
         .fallback(no_route)
         .layer(DefaultBodyLimit::disable())
         .with_state(model)
@@ -237,4 +237,5 @@ async fn no_route(uri: Uri) -> Response {
 }
 
 #[cfg(test)]
+#[path = "scripted_openai_tests.rs"]
 mod tests;
