@@ -1,1 +1,3 @@
-//! Placeholder until the first module lands.
+//! Runtime kernel and agent framework of DeerFlow: everything but the server.
+
+pub mod config;
