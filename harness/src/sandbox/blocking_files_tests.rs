@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 
 use super::super::safe_fs::Resolver;
-use super::super::test_support::{Place, names_in, path, work};
+use super::super::test_support::{Place, names_in, path, thread_id, work};
 use super::super::virtual_paths::Root;
 use super::*;
 
@@ -191,7 +191,7 @@ fn threads_and_users_do_not_see_each_other() {
     let mine = place.files.blocking();
     mine.write_text(&work("secret"), "mine", WriteMode::Replace).expect("write");
     for (user, thread) in [("default", "t2"), ("other", "t1")] {
-        let theirs = place.home.thread(user, thread).expect("valid");
+        let theirs = place.home.thread(user, &thread_id(thread));
         assert!(matches!(fault(theirs.blocking().read_text(&work("secret"), LineRange::ALL)), Fault::NotFound));
     }
 }
@@ -223,7 +223,7 @@ fn concurrent_edits_of_one_file_are_all_kept() {
         for letter in ["a", "b", "c", "d"] {
             let (place, file) = (&place, &file);
             scope.spawn(move || {
-                let files = place.home.thread("default", "t1").expect("another instance");
+                let files = place.home.thread("default", &thread_id("t1"));
                 for _ in 0..25 {
                     let edit = files.blocking().replace(file, "#", &format!("{letter}#"), Occurrences::First);
                     edit.expect("edit");

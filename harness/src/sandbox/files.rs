@@ -13,8 +13,9 @@ use super::listing::Listing;
 use super::path_locks::PathLocks;
 use super::pending_file::{Durability, PendingFile};
 use super::safe_fs::Resolver;
-use super::thread_dirs::{InvalidThreadId, ThreadDirs};
+use super::thread_dirs::ThreadDirs;
 use super::virtual_paths::{PathError, VirtualPath};
+use crate::ids::ThreadId;
 
 /// The files of every thread under one runtime home. A process has one of these.
 #[derive(Debug, Clone)]
@@ -36,14 +37,11 @@ impl FileHome {
         Self { home: home.into(), resolver, locks: Arc::default(), limits }
     }
 
-    /// The files of one thread of one user. Touches no disk.
-    ///
-    /// # Errors
-    /// [`InvalidThreadId`]; every user id is fine.
-    pub fn thread(&self, user_id: &str, thread_id: &str) -> Result<ThreadFiles, InvalidThreadId> {
-        let dirs = ThreadDirs::new(self.home.clone(), self.resolver, user_id, thread_id)?;
+    /// The files of one thread of one user. Touches no disk; every user id is fine.
+    pub fn thread(&self, user_id: &str, thread: &ThreadId) -> ThreadFiles {
+        let dirs = ThreadDirs::new(self.home.clone(), self.resolver, user_id, thread);
         let blocking = BlockingFiles::new(dirs, self.locks.clone(), self.limits);
-        Ok(ThreadFiles { blocking: Arc::new(blocking) })
+        ThreadFiles { blocking: Arc::new(blocking) }
     }
 }
 

@@ -34,7 +34,7 @@ pub use fault::{Fault, FileError};
 pub use files::{FileHome, IncomingFile, ThreadFiles};
 pub use line_range::{LineRange, TextRead};
 pub use listing::Listing;
-pub use thread_dirs::{InvalidThreadId, ThreadDirs, UserDirName};
+pub use thread_dirs::{ThreadDirs, UserDirName};
 pub use virtual_paths::{PathError, Root, VirtualPath};
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::blocking_files::FileLimits;
 use super::files::{FileHome, ThreadFiles};
 use super::safe_fs::Resolver;
 use super::virtual_paths::{Root, VirtualPath};
+use crate::ids::ThreadId;
 
 /// What is written in the file outside.
 pub(super) const CANARY: &str = "canary: nobody may read this";
@@ -30,7 +31,7 @@ impl Place {
         std::fs::write(base.path().join("outside/secret.txt"), CANARY).expect("canary");
         let home: Arc<Path> = base.path().join("home").into();
         let home = FileHome::with_resolver(home, limits, resolver);
-        let files = home.thread("default", "t1").expect("valid thread id");
+        let files = home.thread("default", &thread_id("t1"));
         Self { base, home, files }
     }
 
@@ -75,6 +76,10 @@ pub(super) fn names_in(directory: &Path) -> Vec<String> {
 
 pub(super) fn path(raw: &str) -> VirtualPath {
     VirtualPath::parse(raw).expect("valid virtual path")
+}
+
+pub(super) fn thread_id(raw: &str) -> ThreadId {
+    ThreadId::parse(raw).expect("valid thread id")
 }
 
 /// A path in the workspace.

@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
-use thiserror::Error;
 
 use super::fault::Fault;
 use super::remove_tree::remove_tree;
 use super::safe_fs::{PRIVATE_DIR, Resolver, SHARED_DIR, SafeDir};
 use super::virtual_paths::{PathError, RelativePath, Root, VirtualPath};
+use crate::ids::ThreadId;
 
 /// The name of a user's directory: the user's id if it is harmless, a recognizable unique stand-in if not.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -52,11 +52,6 @@ impl UserDirName {
     }
 }
 
-/// A thread id that cannot be part of a path.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("invalid thread id: it must be 1 to 64 ASCII letters, digits, \"_\" or \"-\"")]
-pub struct InvalidThreadId;
-
 /// The directories of one thread. Cheap to clone; making one touches no disk.
 #[derive(Clone)]
 pub struct ThreadDirs {
@@ -67,18 +62,13 @@ pub struct ThreadDirs {
 }
 
 impl ThreadDirs {
-    /// The directories of `thread_id` of `user_id` under the runtime home.
-    ///
-    /// # Errors
-    /// [`InvalidThreadId`] unless the id matches `^[A-Za-z0-9_-]{1,64}$`.
-    pub fn new(home: Arc<Path>, resolver: Resolver, user_id: &str, thread_id: &str) -> Result<Self, InvalidThreadId> {
-        if !(1..=64).contains(&thread_id.len()) || !thread_id.chars().all(is_harmless) {
-            return Err(InvalidThreadId);
-        }
+    /// The directories of `thread` of `user_id` under the runtime home.
+    pub fn new(home: Arc<Path>, resolver: Resolver, user_id: &str, thread: &ThreadId) -> Self {
         let user = UserDirName::from_user_id(user_id);
-        let thread = RelativePath::parse(&format!("users/{}/threads/{thread_id}", user.as_str())).map_err(|_| InvalidThreadId)?;
-        let user_data = thread.join("user-data").map_err(|_| InvalidThreadId)?;
-        Ok(Self { home, thread, user_data, resolver })
+        let names = ["users", user.as_str(), "threads", thread.as_str()];
+        let thread = RelativePath::of_plain_names(&names);
+        let user_data = RelativePath::of_plain_names(&[thread.as_str(), "user-data"]);
+        Self { home, thread, user_data, resolver }
     }
 
     /// Where a root lies on the host: for the working directory of a process or a container's mounts,
@@ -126,7 +116,7 @@ impl ThreadDirs {
             opened => opened?,
         };
         let aside = format!(".removing-{thread_id}");
-        let aside_path = RelativePath::parse(&aside).map_err(|_| Fault::Aborted)?;
+        let aside_path = RelativePath::of_plain_names(&[&aside]);
         let found_rest = remove_tree(&threads, &aside_path)?;
         match rustix::fs::renameat(&threads, thread_id, &threads, aside.as_str()) {
             Ok(()) => {}
@@ -170,8 +160,7 @@ impl fmt::Debug for ThreadDirs {
 }
 
 fn name_of(root: Root) -> RelativePath {
-    // Names of roots are plain by construction.
-    RelativePath::parse(root.dir_name()).unwrap_or_default()
+    RelativePath::of_plain_names(&[root.dir_name()])
 }
 
 fn is_harmless(c: char) -> bool {

@@ -160,6 +160,13 @@ impl RelativePath {
         Ok(Self(joined))
     }
 
+    /// Joins names that are plain by their types, or paths of such names.
+    pub(super) fn of_plain_names(names: &[&str]) -> Self {
+        let joined = names.join("/");
+        debug_assert_eq!(Self::parse(&joined).as_ref().map(Self::as_str), Ok(joined.as_str()));
+        Self(joined)
+    }
+
     /// This path with one more name at its end.
     ///
     /// # Errors
