@@ -60,10 +60,7 @@ impl PartProcess {
         tokio::time::timeout(Duration::from_secs(10), output.read_line(&mut line))
             .await
             .with_context(|| format!("{} does not say where it listens", arguments[0]))??;
-        let address = line
-            .trim()
-            .parse()
-            .with_context(|| format!("{} said {line:?}", arguments[0]))?;
+        let address = line.trim().parse().with_context(|| format!("{} said {line:?}", arguments[0]))?;
         Ok(Self { child, address })
     }
 

@@ -28,9 +28,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     let environment = Environment::from_process()?;
     match cli.command.unwrap_or(Command::Serve(cli.serve)) {
         Command::Serve(args) => runtime()?.block_on(serve(args, environment)),
-        Command::Config(command) => {
-            commands::config::run(&command, &environment, &mut commands::config::stdout())
-        }
+        Command::Config(command) => commands::config::run(&command, &environment, &mut commands::config::stdout()),
         Command::Doctor(args) => runtime()?.block_on(async {
             let mut out = std::io::stdout();
             commands::doctor::run(&args, &environment, Probes::default(), &mut out).await
@@ -44,17 +42,12 @@ async fn serve(args: ServeArgs, environment: Environment) -> anyhow::Result<Exit
     settings.host = args.host.unwrap_or(settings.host);
     settings.port = args.port.unwrap_or(settings.port);
     let level = loaded.config.log_level.as_filter();
-    tracing_subscriber::fmt()
-        .with_env_filter(environment.filled("RUST_LOG").unwrap_or(level))
-        .with_writer(std::io::stderr)
-        .init();
+    tracing_subscriber::fmt().with_env_filter(environment.filled("RUST_LOG").unwrap_or(level)).with_writer(std::io::stderr).init();
     loaded.log();
     serve::run(settings, ConfigHandle::new(loaded, environment)).await?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }

@@ -26,8 +26,6 @@ pub struct LocalAuthConfig {
 
 impl Default for LocalAuthConfig {
     fn default() -> Self {
-        Self {
-            allow_registration: true,
-        }
+        Self { allow_registration: true }
     }
 }

@@ -34,8 +34,8 @@ use serde_json::Value;
 pub use auth::{AuthConfig, LocalAuthConfig};
 pub use check::{Checker, Violation, dotted};
 pub use database::{
-    CheckpointCacheConfig, CheckpointCacheKind, CheckpointChannelMode, CheckpointDeltaConfig,
-    CheckpointGraphCacheConfig, DEFAULT_SQLITE_DIR, DatabaseBackend, DatabaseConfig,
+    CheckpointCacheConfig, CheckpointCacheKind, CheckpointChannelMode, CheckpointDeltaConfig, CheckpointGraphCacheConfig,
+    DEFAULT_SQLITE_DIR, DatabaseBackend, DatabaseConfig,
 };
 pub use llm_call::{CircuitBreakerConfig, LlmCallConfig};
 pub use logging::{LogFormat, LogLevel, LoggingConfig, LoggingEnhanceConfig};
@@ -45,9 +45,7 @@ pub use open_keys::OpenKeys;
 pub use run_events::{RunEventsBackend, RunEventsConfig};
 pub use run_ownership::RunOwnershipConfig;
 pub use runs::RunsConfig;
-pub use sandbox::{
-    OverflowPolicy, SandboxConfig, SandboxOwnershipConfig, SandboxOwnershipKind, VolumeMountConfig,
-};
+pub use sandbox::{OverflowPolicy, SandboxConfig, SandboxOwnershipConfig, SandboxOwnershipKind, VolumeMountConfig};
 pub use stream_bridge::{StreamBridgeConfig, StreamBridgeKind};
 pub use suggestions::SuggestionsConfig;
 pub use summarization::{ContextSize, ContextUnit, SummarizationConfig, Triggers};
@@ -170,9 +168,7 @@ impl AppConfig {
         check.within("max_recursion_limit", self.max_recursion_limit, 1..);
         check.under("models", |check| models::check_all(&self.models, check));
         check.under("tools", |check| tools::check_all(&self.tools, check));
-        check.under("tool_groups", |check| {
-            tools::check_groups(&self.tool_groups, check)
-        });
+        check.under("tool_groups", |check| tools::check_groups(&self.tool_groups, check));
         check.under("sandbox", |check| self.sandbox.check(check));
         check.under("title", |check| self.title.check(check));
         check.under("suggestions", |check| self.suggestions.check(check));

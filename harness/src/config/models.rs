@@ -69,17 +69,8 @@ pub struct ModelConfig {
 
 impl ModelConfig {
     /// An entry with the three required keys and nothing else.
-    pub fn new(
-        name: impl Into<String>,
-        provider: impl Into<String>,
-        model: impl Into<String>,
-    ) -> Self {
-        Self {
-            name: name.into(),
-            provider: provider.into(),
-            model: model.into(),
-            ..Self::default()
-        }
+    pub fn new(name: impl Into<String>, provider: impl Into<String>, model: impl Into<String>) -> Self {
+        Self { name: name.into(), provider: provider.into(), model: model.into(), ..Self::default() }
     }
 
     /// Refuses an entry that refers to an environment variable without a value.

@@ -19,11 +19,7 @@ pub struct RunOwnershipConfig {
 
 impl Default for RunOwnershipConfig {
     fn default() -> Self {
-        Self {
-            lease_seconds: 30,
-            grace_seconds: 10,
-            heartbeat_enabled: false,
-        }
+        Self { lease_seconds: 30, grace_seconds: 10, heartbeat_enabled: false }
     }
 }
 

@@ -21,11 +21,7 @@ pub struct RunsConfig {
 
 impl Default for RunsConfig {
     fn default() -> Self {
-        Self {
-            wall_clock_limit_seconds: 86_400,
-            idle_limit_seconds: 600,
-            max_enqueued_per_thread: 16,
-        }
+        Self { wall_clock_limit_seconds: 86_400, idle_limit_seconds: 600, max_enqueued_per_thread: 16 }
     }
 }
 
@@ -41,11 +37,7 @@ impl RunsConfig {
     }
 
     pub(super) fn check(&self, check: &mut Checker) {
-        check.within(
-            "wall_clock_limit_seconds",
-            self.wall_clock_limit_seconds,
-            1..,
-        );
+        check.within("wall_clock_limit_seconds", self.wall_clock_limit_seconds, 1..);
         check.within("idle_limit_seconds", self.idle_limit_seconds, 1..);
     }
 }

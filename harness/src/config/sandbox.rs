@@ -94,11 +94,7 @@ impl SandboxConfig {
         check.not_blank("use", &self.provider);
         check.within_if_set("replicas", self.replicas, 1..);
         check.within("acquire_timeout", self.acquire_timeout, 1..);
-        check.within_if_set(
-            "health_check_skip_seconds",
-            self.health_check_skip_seconds,
-            0.0..,
-        );
+        check.within_if_set("health_check_skip_seconds", self.health_check_skip_seconds, 0.0..);
         check.within("bash_command_timeout", self.bash_command_timeout, 1..);
         if let Some(ownership) = &self.ownership {
             check.under("ownership", |check| ownership.check(check));

@@ -17,10 +17,7 @@ pub struct SuggestionsConfig {
 
 impl Default for SuggestionsConfig {
     fn default() -> Self {
-        Self {
-            enabled: true,
-            max_suggestions: 3,
-        }
+        Self { enabled: true, max_suggestions: 3 }
     }
 }
 

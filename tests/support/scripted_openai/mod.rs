@@ -83,16 +83,9 @@ impl ScriptedOpenAi {
     /// # Errors
     /// When the port cannot be bound.
     pub async fn start(options: Options) -> io::Result<Self> {
-        let model = Arc::new(Model {
-            strict: options.strict,
-            memory: Mutex::default(),
-        });
+        let model = Arc::new(Model { strict: options.strict, memory: Mutex::default() });
         let server = LocalServer::start(router(Arc::clone(&model)), options.port).await?;
-        Ok(Self {
-            base_url: format!("http://{}/v1", server.address()),
-            server,
-            model,
-        })
+        Ok(Self { base_url: format!("http://{}/v1", server.address()), server, model })
     }
 
     /// Where it listens.
@@ -135,26 +128,15 @@ impl Model {
             Err(error) => return Turn::failure(400, &format!("request body: {error}")),
         };
         let cue = request.cue();
-        let refusal = if self.strict {
-            history::check(&request.messages).err()
-        } else {
-            None
-        };
-        self.remember(request.record(
-            &cue,
-            authorization,
-            refusal.as_ref().map(ToString::to_string),
-        ));
+        let refusal = if self.strict { history::check(&request.messages).err() } else { None };
+        self.remember(request.record(&cue, authorization, refusal.as_ref().map(ToString::to_string)));
         if let Some(refusal) = refusal {
             return Turn::failure(400, &refusal.to_string());
         }
         match Script::parse(&cue.text) {
             Ok(script) => Turn::compose(&request, &cue, &script, || {
                 let tries = self.count_try(&cue.text, request.messages.len());
-                script
-                    .failure
-                    .and_then(|failure| failure.times)
-                    .is_none_or(|times| tries <= times)
+                script.failure.and_then(|failure| failure.times).is_none_or(|times| tries <= times)
             }),
             Err(error) => Turn::failure(400, &error.to_string()),
         }
@@ -192,27 +174,15 @@ fn router(model: Arc<Model>) -> Router {
 }
 
 async fn chat(State(model): State<Arc<Model>>, headers: HeaderMap, body: Bytes) -> Response {
-    let authorization = headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
+    let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let turn = model.answer(&body, authorization);
     tokio::time::sleep(turn.delay).await;
     let mut response = Response::new(Body::from_stream(turn::play(turn.beats)));
-    *response.status_mut() =
-        StatusCode::from_u16(turn.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let kind = if turn.events {
-        "text/event-stream"
-    } else {
-        "application/json"
-    };
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+    *response.status_mut() = StatusCode::from_u16(turn.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let kind = if turn.events { "text/event-stream" } else { "application/json" };
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
     if turn.retry_now {
-        response
-            .headers_mut()
-            .insert(header::RETRY_AFTER, header::HeaderValue::from_static("0"));
+        response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("0"));
     }
     response
 }

@@ -124,14 +124,9 @@ impl Script {
             (Say::Told(text), Some(pace)) => {
                 let letters: Vec<char> = text.chars().collect();
                 let size = letters.len().div_ceil(pace.pieces.max(1)).max(1);
-                letters
-                    .chunks(size)
-                    .map(|piece| piece.iter().collect())
-                    .collect()
+                letters.chunks(size).map(|piece| piece.iter().collect()).collect()
             }
-            (_, Some(pace)) => (0..pace.pieces.max(1))
-                .map(|k| format!("tok{k} "))
-                .collect(),
+            (_, Some(pace)) => (0..pace.pieces.max(1)).map(|k| format!("tok{k} ")).collect(),
             (say, None) => words(&say.text()),
         }
     }
@@ -157,15 +152,10 @@ impl Script {
         match directive {
             Directive::Calls(calls) => self.steps.push(calls),
             Directive::Word { word, argument } => {
-                let wrong = |expected| ScriptError::Argument {
-                    directive: format!("{word} {argument}").trim_end().to_owned(),
-                    expected,
-                };
+                let wrong = |expected| ScriptError::Argument { directive: format!("{word} {argument}").trim_end().to_owned(), expected };
                 match word {
                     "slow" => {
-                        self.slow = Some(pace(argument).ok_or_else(|| {
-                            wrong("PIECESxMILLISECONDS such as 50x20ms, at most 100000 pieces")
-                        })?)
+                        self.slow = Some(pace(argument).ok_or_else(|| wrong("PIECESxMILLISECONDS such as 50x20ms, at most 100000 pieces"))?)
                     }
                     "delay" => {
                         let wait = leading_number(argument).ok_or_else(|| wrong("milliseconds"))?;
@@ -174,20 +164,12 @@ impl Script {
                     "think" | "stop" if argument.is_empty() => return Err(wrong("a text")),
                     "think" => self.think = Some(argument.to_owned()),
                     "error" => {
-                        let failure = failure(argument)
-                            .ok_or_else(|| wrong("a status from 400 to 599, then maybe times=N"))?;
+                        let failure = failure(argument).ok_or_else(|| wrong("a status from 400 to 599, then maybe times=N"))?;
                         self.failure = Some(failure);
                     }
-                    "cut" => {
-                        self.cut = Some(argument.parse().map_err(|_| wrong("a number of pieces"))?)
-                    }
+                    "cut" => self.cut = Some(argument.parse().map_err(|_| wrong("a number of pieces"))?),
                     "stop" => self.stop = Some(argument.to_owned()),
-                    "usage" => {
-                        self.usage = Some(
-                            pair(argument)
-                                .ok_or_else(|| wrong("PROMPT,COMPLETION token counts"))?,
-                        )
-                    }
+                    "usage" => self.usage = Some(pair(argument).ok_or_else(|| wrong("PROMPT,COMPLETION token counts"))?),
                     "hang" => self.hang = true,
                     "garbage" => self.garbage = true,
                     "frag" => self.frag = true,
@@ -202,9 +184,7 @@ impl Script {
 impl Say {
     fn from_words(plain: &str) -> Self {
         const CUE: &str = "then say ";
-        let cue = plain
-            .match_indices(CUE)
-            .find(|(at, _)| !plain[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_'));
+        let cue = plain.match_indices(CUE).find(|(at, _)| !plain[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_'));
         match cue {
             Some((at, _)) => Self::Told(plain[at + CUE.len()..].to_owned()),
             None if plain.is_empty() => Self::Done,
@@ -243,22 +223,14 @@ impl<'a> Directive<'a> {
     /// Reads what stands after `[[` and how long it is with its `]]`; `None` when it never closes.
     fn read(body: &'a str) -> Result<Option<(Self, usize)>, ScriptError> {
         if let Some(list) = body.strip_prefix("tools:") {
-            let listed =
-                json_prefix::<Vec<ListedCall>>(list, "tools", "a JSON list of {name, args}")?;
+            let listed = json_prefix::<Vec<ListedCall>>(list, "tools", "a JSON list of {name, args}")?;
             let Some((calls, used)) = listed else {
                 return Ok(None);
             };
-            let calls = calls.into_iter().map(|call| Call {
-                tool: call.name,
-                arguments: call
-                    .args
-                    .map_or_else(|| "{}".to_owned(), |args| args.get().to_owned()),
-            });
-            return Ok(closed(
-                Self::Calls(calls.collect()),
-                body,
-                "tools:".len() + used,
-            ));
+            let calls = calls
+                .into_iter()
+                .map(|call| Call { tool: call.name, arguments: call.args.map_or_else(|| "{}".to_owned(), |args| args.get().to_owned()) });
+            return Ok(closed(Self::Calls(calls.collect()), body, "tools:".len() + used));
         }
         for (prefix, raw) in [("tool:", false), ("rawtool:", true)] {
             if let Some(named) = body.strip_prefix(prefix) {
@@ -269,39 +241,22 @@ impl<'a> Directive<'a> {
             return Ok(None);
         };
         let (word, argument) = body[..end].split_once(' ').unwrap_or((&body[..end], ""));
-        Ok(Some((
-            Self::Word {
-                word,
-                argument: argument.trim(),
-            },
-            end + 2,
-        )))
+        Ok(Some((Self::Word { word, argument: argument.trim() }, end + 2)))
     }
 
-    fn read_call(
-        body: &'a str,
-        prefix: &str,
-        named: &str,
-        raw: bool,
-    ) -> Result<Option<(Self, usize)>, ScriptError> {
+    fn read_call(body: &'a str, prefix: &str, named: &str, raw: bool) -> Result<Option<(Self, usize)>, ScriptError> {
         let name_ends = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '-'));
         let Some(name_length) = named.find(name_ends) else {
             return Ok(None);
         };
         let tool = named[..name_length].to_owned();
         if tool.is_empty() {
-            return Err(ScriptError::Argument {
-                directive: prefix.to_owned(),
-                expected: "a tool name after the colon",
-            });
+            return Err(ScriptError::Argument { directive: prefix.to_owned(), expected: "a tool name after the colon" });
         }
         let tail = named[name_length..].trim_start();
         let start = body.len() - tail.len();
         if tail.starts_with("]]") {
-            let call = Call {
-                tool,
-                arguments: "{}".to_owned(),
-            };
+            let call = Call { tool, arguments: "{}".to_owned() };
             return Ok(closed(Self::Calls(vec![call]), body, start));
         }
         let (arguments, used) = if raw {
@@ -317,11 +272,7 @@ impl<'a> Directive<'a> {
             };
             (tail[..used].trim().to_owned(), used)
         };
-        Ok(closed(
-            Self::Calls(vec![Call { tool, arguments }]),
-            body,
-            start + used,
-        ))
+        Ok(closed(Self::Calls(vec![Call { tool, arguments }]), body, start + used))
     }
 }
 
@@ -339,46 +290,29 @@ fn json_prefix<T: for<'de> Deserialize<'de>>(
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
     match values.next() {
         Some(Ok(value)) => Ok(Some((value, values.byte_offset()))),
-        Some(Err(error)) if !error.is_eof() => Err(ScriptError::Argument {
-            directive: directive.to_owned(),
-            expected,
-        }),
+        Some(Err(error)) if !error.is_eof() => Err(ScriptError::Argument { directive: directive.to_owned(), expected }),
         Some(Err(_)) | None => Ok(None),
     }
 }
 
 /// The number a text such as `20ms` starts with.
 fn leading_number<N: FromStr>(text: &str) -> Option<N> {
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text[..digits].parse().ok()
 }
 
 fn pace(argument: &str) -> Option<Pace> {
     let (pieces, gap) = argument.split_once('x')?;
-    let pieces = pieces
-        .parse()
-        .ok()
-        .filter(|pieces| (1..=MOST_PIECES).contains(pieces))?;
-    Some(Pace {
-        pieces,
-        gap: Duration::from_millis(leading_number(gap)?),
-    })
+    let pieces = pieces.parse().ok().filter(|pieces| (1..=MOST_PIECES).contains(pieces))?;
+    Some(Pace { pieces, gap: Duration::from_millis(leading_number(gap)?) })
 }
 
 fn failure(argument: &str) -> Option<Failure> {
     let (status, times) = match argument.split_once(' ') {
-        Some((status, times)) => (
-            status,
-            Some(times.trim().strip_prefix("times=")?.parse().ok()?),
-        ),
+        Some((status, times)) => (status, Some(times.trim().strip_prefix("times=")?.parse().ok()?)),
         None => (argument, None),
     };
-    let status = status
-        .parse()
-        .ok()
-        .filter(|status| (400..600).contains(status))?;
+    let status = status.parse().ok().filter(|status| (400..600).contains(status))?;
     Some(Failure { status, times })
 }
 

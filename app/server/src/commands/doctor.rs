@@ -21,8 +21,7 @@ const PROBE_LIMIT: Duration = Duration::from_secs(10);
 #[async_trait]
 pub trait DatabaseProbe: Send + Sync {
     /// What answered (kind, version), or why nothing did.
-    async fn probe(&self, database: &DatabaseConfig, settings: &Settings)
-    -> Result<String, String>;
+    async fn probe(&self, database: &DatabaseConfig, settings: &Settings) -> Result<String, String>;
 }
 
 /// Judges whether a model entry's provider can be built; the error says what to configure.
@@ -41,41 +40,19 @@ pub struct Probes<'a> {
 }
 
 /// Prints every finding to `out`; fails when a start would.
-pub async fn run(
-    args: &FileArgs,
-    environment: &Environment,
-    probes: Probes<'_>,
-    out: &mut (dyn Write + Send),
-) -> anyhow::Result<ExitCode> {
+pub async fn run(args: &FileArgs, environment: &Environment, probes: Probes<'_>, out: &mut (dyn Write + Send)) -> anyhow::Result<ExitCode> {
     let findings = examine(args, environment, probes).await;
     for finding in &findings {
         writeln!(out, "{finding}")?;
     }
-    let count = |verdict| {
-        findings
-            .iter()
-            .filter(|finding| finding.verdict == verdict)
-            .count()
-    };
+    let count = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count();
     let (failed, warned) = (count(Verdict::Fail), count(Verdict::Warn));
-    writeln!(
-        out,
-        "{failed} failed, {warned} to look at, {} fine",
-        count(Verdict::Ok)
-    )?;
-    Ok(if failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    writeln!(out, "{failed} failed, {warned} to look at, {} fine", count(Verdict::Ok))?;
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Every finding, in the order in which a start needs things.
-pub async fn examine(
-    args: &FileArgs,
-    environment: &Environment,
-    probes: Probes<'_>,
-) -> Vec<Finding> {
+pub async fn examine(args: &FileArgs, environment: &Environment, probes: Probes<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let loaded = load(args.config.as_deref(), environment);
     findings.extend(checks::configuration(&loaded));
@@ -84,11 +61,7 @@ pub async fn examine(
         findings.extend(checks::models(config, probes.provider));
     }
     match Settings::from_environment(environment) {
-        Err(error) => findings.push(Finding::fail(
-            "environment",
-            error.to_string(),
-            "set the variable to an allowed value, or unset it",
-        )),
+        Err(error) => findings.push(Finding::fail("environment", error.to_string(), "set the variable to an allowed value, or unset it")),
         Ok(settings) => {
             findings.push(checks::exposure(&settings));
             findings.push(checks::port(&settings));
@@ -102,15 +75,9 @@ pub async fn examine(
     findings
 }
 
-async fn database(
-    config: &AppConfig,
-    settings: &Settings,
-    probe: Option<&dyn DatabaseProbe>,
-) -> Vec<Finding> {
+async fn database(config: &AppConfig, settings: &Settings, probe: Option<&dyn DatabaseProbe>) -> Vec<Finding> {
     let mut findings = checks::database_directory(&config.database, settings);
-    let usable = findings
-        .iter()
-        .all(|finding| finding.verdict != Verdict::Fail);
+    let usable = findings.iter().all(|finding| finding.verdict != Verdict::Fail);
     if let (true, Some(probe)) = (usable, probe) {
         let probed = tokio::time::timeout(PROBE_LIMIT, probe.probe(&config.database, settings));
         let mend = "check the `database` section and that the server behind it runs";

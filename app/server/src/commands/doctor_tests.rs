@@ -55,18 +55,11 @@ impl Machine {
 const GOOD: &str = "config_version: 34\nmodels: [{name: s, use: scripted, model: s}]\n";
 
 fn of<'a>(findings: &'a [Finding], subject: &str) -> Vec<&'a Finding> {
-    findings
-        .iter()
-        .filter(|finding| finding.subject == subject)
-        .collect()
+    findings.iter().filter(|finding| finding.subject == subject).collect()
 }
 
 fn failures(findings: &[Finding]) -> Vec<&str> {
-    findings
-        .iter()
-        .filter(|finding| finding.verdict == Verdict::Fail)
-        .map(|finding| finding.subject)
-        .collect()
+    findings.iter().filter(|finding| finding.verdict == Verdict::Fail).map(|finding| finding.subject).collect()
 }
 
 #[tokio::test]
@@ -84,27 +77,10 @@ async fn every_failure_says_how_to_mend_it() {
     let machine = Machine::with("title: {max_words: 99}\n");
     let blocked = machine.dir.path().join("config.yaml/home");
     let home = blocked.to_str().unwrap();
-    let findings = machine
-        .findings(
-            &[("GATEWAY_PORT", &port), ("DEER_FLOW_HOME", home)],
-            Probes::default(),
-        )
-        .await;
-    assert_eq!(
-        failures(&findings),
-        ["configuration", "port", "home directory"]
-    );
-    assert!(
-        findings
-            .iter()
-            .all(|finding| finding.verdict == Verdict::Ok || !finding.mend.is_empty())
-    );
-    assert!(
-        of(&findings, "configuration")[0]
-            .found
-            .contains("config.yaml:1:20"),
-        "{findings:?}"
-    );
+    let findings = machine.findings(&[("GATEWAY_PORT", &port), ("DEER_FLOW_HOME", home)], Probes::default()).await;
+    assert_eq!(failures(&findings), ["configuration", "port", "home directory"]);
+    assert!(findings.iter().all(|finding| finding.verdict == Verdict::Ok || !finding.mend.is_empty()));
+    assert!(of(&findings, "configuration")[0].found.contains("config.yaml:1:20"), "{findings:?}");
 }
 
 #[tokio::test]
@@ -122,10 +98,7 @@ async fn a_missing_key_is_a_warning_while_another_model_works() {
 #[tokio::test]
 async fn no_usable_model_is_a_failure() {
     let machine = Machine::with("config_version: 34\nmodels: [{name: a, use: b, model: c}]\n");
-    let probes = Probes {
-        provider: Some(&OnlyScripted),
-        ..Probes::default()
-    };
+    let probes = Probes { provider: Some(&OnlyScripted), ..Probes::default() };
     assert_eq!(failures(&machine.findings(&[], probes).await), ["models"]);
     let machine = Machine::with("config_version: 34\n");
     assert_eq!(failures(&machine.findings(&[], probes).await), ["models"]);
@@ -134,10 +107,7 @@ async fn no_usable_model_is_a_failure() {
 #[tokio::test]
 async fn the_database_is_asked_when_somebody_can_ask_it() {
     let machine = Machine::with(GOOD);
-    let probes = Probes {
-        database: Some(&Sick),
-        ..Probes::default()
-    };
+    let probes = Probes { database: Some(&Sick), ..Probes::default() };
     let findings = machine.findings(&[], probes).await;
     assert_eq!(failures(&findings), ["database"]);
     assert_eq!(of(&findings, "database")[0].found, "connection refused");
@@ -146,10 +116,7 @@ async fn the_database_is_asked_when_somebody_can_ask_it() {
 #[tokio::test(start_paused = true)]
 async fn a_database_that_never_answers_is_given_up() {
     let machine = Machine::with(GOOD);
-    let probes = Probes {
-        database: Some(&Silent),
-        ..Probes::default()
-    };
+    let probes = Probes { database: Some(&Silent), ..Probes::default() };
     let findings = machine.findings(&[], probes).await;
     assert_eq!(of(&findings, "database")[0].found, "no answer within 10 s");
 }
@@ -158,15 +125,9 @@ async fn a_database_that_never_answers_is_given_up() {
 async fn an_open_door_is_a_failure_unless_it_is_named() {
     let machine = Machine::with(GOOD);
     let open = [("GATEWAY_HOST", "0.0.0.0")];
-    assert_eq!(
-        failures(&machine.findings(&open, Probes::default()).await),
-        ["authentication"]
-    );
+    assert_eq!(failures(&machine.findings(&open, Probes::default()).await), ["authentication"]);
     let named = [open[0], ("DEER_FLOW_ALLOW_INSECURE_BIND", "1")];
-    assert_eq!(
-        failures(&machine.findings(&named, Probes::default()).await),
-        [""; 0]
-    );
+    assert_eq!(failures(&machine.findings(&named, Probes::default()).await), [""; 0]);
 }
 
 #[tokio::test]
@@ -174,14 +135,7 @@ async fn the_exit_code_tells_failure() {
     let machine = Machine::with("models: [\n");
     let environment = Environment::of(machine.dir.path(), [("GATEWAY_PORT", "0")]);
     let mut out = Vec::new();
-    let code = run(
-        &FileArgs::default(),
-        &environment,
-        Probes::default(),
-        &mut out,
-    )
-    .await
-    .unwrap();
+    let code = run(&FileArgs::default(), &environment, Probes::default(), &mut out).await.unwrap();
     assert_eq!(code, ExitCode::FAILURE);
     let text = String::from_utf8(out).unwrap();
     assert!(text.starts_with("FAIL  configuration: "), "{text}");

@@ -22,10 +22,7 @@ pub struct Place {
 
 impl From<Location> for Place {
     fn from(location: Location) -> Self {
-        Self {
-            line: location.line(),
-            column: location.column(),
-        }
+        Self { line: location.line(), column: location.column() }
     }
 }
 
@@ -69,28 +66,15 @@ impl Node {
             duplicate_keys: DuplicateKeyPolicy::PassThrough,
             budget: serde_saphyr::budget! { max_depth: MAX_DEPTH },
         };
-        let root: Option<Node> =
-            serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-                let place = error.location().map(Place::from).unwrap_or_default();
-                SyntaxError {
-                    place,
-                    message: plain_message(&error),
-                }
-            })?;
-        let root = root.unwrap_or(Node {
-            place: Place { line: 1, column: 1 },
-            content: Content::Null,
-        });
+        let root: Option<Node> = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+            let place = error.location().map(Place::from).unwrap_or_default();
+            SyntaxError { place, message: plain_message(&error) }
+        })?;
+        let root = root.unwrap_or(Node { place: Place { line: 1, column: 1 }, content: Content::Null });
         match root.content {
-            Content::Null => Ok(Node {
-                content: Content::Map(Vec::new()),
-                ..root
-            }),
+            Content::Null => Ok(Node { content: Content::Map(Vec::new()), ..root }),
             Content::Map(_) => Ok(root),
-            other => Err(SyntaxError {
-                place: root.place,
-                message: format!("the file holds {} where sections belong", other.kind()),
-            }),
+            other => Err(SyntaxError { place: root.place, message: format!("the file holds {} where sections belong", other.kind()) }),
         }
     }
 
@@ -113,10 +97,7 @@ impl Node {
         for segment in path.iter().map(AsRef::as_ref) {
             let next = match &node.content {
                 Content::Map(_) => node.entry(segment).map(|entry| &entry.value),
-                Content::List(items) => segment
-                    .parse()
-                    .ok()
-                    .and_then(|index: usize| items.get(index)),
+                Content::List(items) => segment.parse().ok().and_then(|index: usize| items.get(index)),
                 _ => None,
             };
             match next {
@@ -135,12 +116,9 @@ impl Node {
             Content::Number(number) => Value::Number(number.clone()),
             Content::Text { text, .. } => Value::String(text.clone()),
             Content::List(items) => Value::Array(items.iter().map(Node::to_json).collect()),
-            Content::Map(entries) => Value::Object(
-                entries
-                    .iter()
-                    .map(|entry| (entry.key.clone(), entry.value.to_json()))
-                    .collect::<Map<_, _>>(),
-            ),
+            Content::Map(entries) => {
+                Value::Object(entries.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect::<Map<_, _>>())
+            }
         }
     }
 }
@@ -148,10 +126,7 @@ impl Node {
 impl Content {
     /// Plain text that was written in the file.
     pub(super) fn text(text: impl Into<String>) -> Self {
-        Self::Text {
-            text: text.into(),
-            variable: None,
-        }
+        Self::Text { text: text.into(), variable: None }
     }
 
     fn kind(&self) -> &'static str {
@@ -169,10 +144,7 @@ impl Content {
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spanned = Spanned::<Content>::deserialize(deserializer)?;
-        Ok(Self {
-            place: spanned.referenced.into(),
-            content: spanned.value,
-        })
+        Ok(Self { place: spanned.referenced.into(), content: spanned.value })
     }
 }
 
@@ -212,9 +184,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Content, E> {
-        Number::from_f64(value)
-            .map(Content::Number)
-            .ok_or_else(|| E::custom("a number must be finite"))
+        Number::from_f64(value).map(Content::Number).ok_or_else(|| E::custom("a number must be finite"))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Content, E> {
@@ -243,12 +213,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
                     entry.place = place;
                     entry.value = value;
                 }
-                None => entries.push(Entry {
-                    key: key.value,
-                    place,
-                    value,
-                    replaces: None,
-                }),
+                None => entries.push(Entry { key: key.value, place, value, replaces: None }),
             }
         }
         Ok(Content::Map(entries))

@@ -14,10 +14,7 @@ pub struct Environment {
 
 impl std::fmt::Debug for Environment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Environment")
-            .field("variables", &self.variables.len())
-            .field("working_dir", &self.working_dir)
-            .finish()
+        f.debug_struct("Environment").field("variables", &self.variables.len()).field("working_dir", &self.working_dir).finish()
     }
 }
 
@@ -37,19 +34,13 @@ impl Environment {
     }
 
     /// An environment made of `variables`, for tests and embedders.
-    pub fn of<K, V>(
-        working_dir: impl Into<PathBuf>,
-        variables: impl IntoIterator<Item = (K, V)>,
-    ) -> Self
+    pub fn of<K, V>(working_dir: impl Into<PathBuf>, variables: impl IntoIterator<Item = (K, V)>) -> Self
     where
         K: Into<String>,
         V: Into<String>,
     {
         Self {
-            variables: variables
-                .into_iter()
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect(),
+            variables: variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
             working_dir: working_dir.into(),
         }
     }
@@ -61,25 +52,17 @@ impl Environment {
 
     /// The value of `name`; `None` when it is not set or blank.
     pub fn filled(&self, name: &str) -> Option<&str> {
-        self.get(name)
-            .map(str::trim)
-            .filter(|value| !value.is_empty())
+        self.get(name).map(str::trim).filter(|value| !value.is_empty())
     }
 
     /// Whether `name` is set to a word for yes.
     pub fn is_on(&self, name: &str) -> bool {
-        self.filled(name)
-            .is_some_and(|value| parse_switch(value) == Some(true))
+        self.filled(name).is_some_and(|value| parse_switch(value) == Some(true))
     }
 
     /// All variables whose name starts with `prefix`, with the rest of the name.
-    pub fn with_prefix<'a>(
-        &'a self,
-        prefix: &'a str,
-    ) -> impl Iterator<Item = (&'a str, &'a str)> + 'a {
-        self.variables.iter().filter_map(move |(name, value)| {
-            name.strip_prefix(prefix).map(|rest| (rest, value.as_str()))
-        })
+    pub fn with_prefix<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> + 'a {
+        self.variables.iter().filter_map(move |(name, value)| name.strip_prefix(prefix).map(|rest| (rest, value.as_str())))
     }
 
     /// `DEER_FLOW_PROJECT_ROOT`, or the working directory.
@@ -96,23 +79,14 @@ impl Environment {
     }
 
     fn picture() -> Result<Self, ConfigError> {
-        let working_dir = std::env::current_dir().map_err(|source| ConfigError::Unreadable {
-            path: PathBuf::from("."),
-            source,
-        })?;
-        let variables = std::env::vars_os().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        });
+        let working_dir = std::env::current_dir().map_err(|source| ConfigError::Unreadable { path: PathBuf::from("."), source })?;
+        let variables = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         Ok(Self::of(working_dir, variables))
     }
 
     fn dotenv_file(&self) -> Option<PathBuf> {
         let root = self.project_root();
-        [Some(root.as_path()), root.parent()]
-            .into_iter()
-            .flatten()
-            .map(|directory| directory.join(".env"))
-            .find(|path| path.is_file())
+        [Some(root.as_path()), root.parent()].into_iter().flatten().map(|directory| directory.join(".env")).find(|path| path.is_file())
     }
 }
 

@@ -75,10 +75,7 @@ impl ConfigHandle {
                 path: loaded.path,
                 environment,
                 current,
-                state: Mutex::new(State {
-                    seen: loaded.text_digest,
-                    fingerprints: loaded.fingerprints,
-                }),
+                state: Mutex::new(State { seen: loaded.text_digest, fingerprints: loaded.fingerprints }),
             }),
         }
     }
@@ -103,11 +100,7 @@ impl ConfigHandle {
         let Some(path) = &self.inner.path else {
             return Reload::Unchanged;
         };
-        let mut state = self
-            .inner
-            .state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.inner.state.lock().unwrap_or_else(PoisonError::into_inner);
 
         let text = read_text(path);
         let seen = match &text {
@@ -133,10 +126,8 @@ impl ConfigHandle {
         if loaded.fingerprints == state.fingerprints {
             return Reload::Unchanged;
         }
-        let awaiting_restart: Vec<&'static str> = STARTUP_ONLY
-            .into_iter()
-            .filter(|section| loaded.fingerprints.get(*section) != state.fingerprints.get(*section))
-            .collect();
+        let awaiting_restart: Vec<&'static str> =
+            STARTUP_ONLY.into_iter().filter(|section| loaded.fingerprints.get(*section) != state.fingerprints.get(*section)).collect();
         for section in &awaiting_restart {
             match state.fingerprints.get(*section) {
                 Some(&running) => loaded.fingerprints.insert((*section).to_owned(), running),
@@ -150,10 +141,7 @@ impl ConfigHandle {
         if awaiting_restart.is_empty() {
             tracing::info!("configuration reloaded");
         } else {
-            tracing::warn!(
-                sections = awaiting_restart.join(", "),
-                "configuration reloaded, these sections take effect after a restart"
-            );
+            tracing::warn!(sections = awaiting_restart.join(", "), "configuration reloaded, these sections take effect after a restart");
         }
         Reload::Replaced { awaiting_restart }
     }

@@ -38,9 +38,7 @@ impl Loaded {
     pub fn log(&self) {
         match &self.path {
             Some(path) => tracing::info!(path = %path.display(), "configuration loaded"),
-            None => tracing::info!(
-                "no config.yaml found, using the built-in defaults with the scripted model"
-            ),
+            None => tracing::info!("no config.yaml found, using the built-in defaults with the scripted model"),
         }
         for warning in &self.warnings {
             tracing::warn!("{warning}");
@@ -63,22 +61,12 @@ pub fn load_file(path: &Path, environment: &Environment) -> Result<Loaded, Confi
 
 /// The text of `path`.
 pub(super) fn read_text(path: &Path) -> Result<String, ConfigError> {
-    std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable {
-        path: path.to_owned(),
-        source,
-    })
+    std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })
 }
 
 /// Reads `text` as if it stood in `path`.
-pub(super) fn parse(
-    text: &str,
-    path: &Path,
-    environment: &Environment,
-) -> Result<Loaded, ConfigError> {
-    let mut root = Node::parse(text).map_err(|error| ConfigError::Syntax {
-        path: path.to_owned(),
-        error,
-    })?;
+pub(super) fn parse(text: &str, path: &Path, environment: &Environment) -> Result<Loaded, ConfigError> {
+    let mut root = Node::parse(text).map_err(|error| ConfigError::Syntax { path: path.to_owned(), error })?;
     let compared = unknown_keys::compare(&root, path);
     drop_null_sections(&mut root);
     let unset = variables::resolve(&mut root, path, environment);
@@ -92,18 +80,11 @@ pub(super) fn parse(
     warnings.append(&mut loaded.warnings);
     warnings.extend(version_warning(&root, path, loaded.config.config_version));
     warnings.extend(unportable(&root, path));
-    Ok(Loaded {
-        warnings,
-        text_digest: Some(digest(text)),
-        ..loaded
-    })
+    Ok(Loaded { warnings, text_digest: Some(digest(text)), ..loaded })
 }
 
 fn built_in(environment: &Environment) -> Result<Loaded, ConfigError> {
-    let empty = Node {
-        place: Place::default(),
-        content: Content::Map(Vec::new()),
-    };
+    let empty = Node { place: Place::default(), content: Content::Map(Vec::new()) };
     let mut loaded = assemble(&empty, None, environment)?;
     if loaded.config.models.is_empty() {
         let scripted = ModelConfig::new("scripted", "scripted", "scripted");
@@ -112,29 +93,18 @@ fn built_in(environment: &Environment) -> Result<Loaded, ConfigError> {
     Ok(loaded)
 }
 
-fn assemble(
-    root: &Node,
-    path: Option<&Path>,
-    environment: &Environment,
-) -> Result<Loaded, ConfigError> {
+fn assemble(root: &Node, path: Option<&Path>, environment: &Environment) -> Result<Loaded, ConfigError> {
     let overrides = Overrides::read(environment);
     let origin = |key: &[String]| match (overrides.variable_behind(key), path) {
         (Some(variable), _) => Origin::Variable(variable.to_owned()),
-        (None, Some(path)) => Origin::File {
-            path: path.to_owned(),
-            place: root.follow(key).0.place,
-        },
+        (None, Some(path)) => Origin::File { path: path.to_owned(), place: root.follow(key).0.place },
         (None, None) => Origin::Defaults,
     };
 
     let figment = Figment::from(Serialized::defaults(root.to_json())).merge(&overrides);
     let mut config: AppConfig = figment.extract_lossy().map_err(|error| {
         let (key, message) = explain(&error, root);
-        ConfigError::Invalid(vec![Problem {
-            origin: origin(&key),
-            key: dotted(&key),
-            message,
-        }])
+        ConfigError::Invalid(vec![Problem { origin: origin(&key), key: dotted(&key), message }])
     })?;
     borrow_redis_url(&mut config, environment);
 
@@ -167,9 +137,7 @@ fn drop_null_sections(root: &mut Node) {
 }
 
 fn borrow_redis_url(config: &mut AppConfig, environment: &Environment) {
-    let stand_in = environment
-        .filled("DEER_FLOW_STREAM_BRIDGE_REDIS_URL")
-        .or_else(|| environment.filled("REDIS_URL"));
+    let stand_in = environment.filled("DEER_FLOW_STREAM_BRIDGE_REDIS_URL").or_else(|| environment.filled("REDIS_URL"));
     if let (None, Some(url)) = (&config.stream_bridge.redis_url, stand_in) {
         config.stream_bridge.redis_url = Some(SecretString::from(url));
     }
@@ -177,10 +145,7 @@ fn borrow_redis_url(config: &mut AppConfig, environment: &Environment) {
 
 fn fingerprints(figment: &Figment) -> BTreeMap<String, u64> {
     let sections: BTreeMap<String, Value> = figment.extract().unwrap_or_default();
-    sections
-        .into_iter()
-        .map(|(name, value)| (name, digest(&value.to_string())))
-        .collect()
+    sections.into_iter().map(|(name, value)| (name, digest(&value.to_string()))).collect()
 }
 
 /// A number that changes when `text` does.
@@ -193,27 +158,14 @@ pub(super) fn digest(text: &str) -> u64 {
 fn version_warning(root: &Node, path: &Path, version: u64) -> Option<Warning> {
     let message = match version {
         CURRENT_CONFIG_VERSION => return None,
-        0 => format!(
-            "is missing; `deerflow config upgrade` brings the file to {CURRENT_CONFIG_VERSION}"
-        ),
+        0 => format!("is missing; `deerflow config upgrade` brings the file to {CURRENT_CONFIG_VERSION}"),
         old if old < CURRENT_CONFIG_VERSION => {
-            format!(
-                "is {old}; `deerflow config upgrade` brings the file to {CURRENT_CONFIG_VERSION}"
-            )
+            format!("is {old}; `deerflow config upgrade` brings the file to {CURRENT_CONFIG_VERSION}")
         }
         new => format!("is {new}, newer than the {CURRENT_CONFIG_VERSION} that this build knows"),
     };
-    let place = root
-        .entry("config_version")
-        .map_or(Place { line: 1, column: 1 }, |entry| entry.place);
-    Some(Warning {
-        origin: Origin::File {
-            path: path.to_owned(),
-            place,
-        },
-        key: "config_version".to_owned(),
-        message,
-    })
+    let place = root.entry("config_version").map_or(Place { line: 1, column: 1 }, |entry| entry.place);
+    Some(Warning { origin: Origin::File { path: path.to_owned(), place }, key: "config_version".to_owned(), message })
 }
 
 /// Python code that a configuration asks for and that cannot be loaded here.
@@ -224,13 +176,9 @@ fn unportable(root: &Node, path: &Path) -> Vec<Warning> {
             let (node, whole) = root.follow(&key);
             let asked = whole && matches!(&node.content, Content::List(items) if !items.is_empty());
             asked.then(|| Warning {
-                origin: Origin::File {
-                    path: path.to_owned(),
-                    place: node.place,
-                },
+                origin: Origin::File { path: path.to_owned(), place: node.place },
                 key: dotted(&key),
-                message: "names Python code, which this server cannot load; it has no effect"
-                    .to_owned(),
+                message: "names Python code, which this server cannot load; it has no effect".to_owned(),
             })
         })
         .collect()

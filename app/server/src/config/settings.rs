@@ -91,15 +91,9 @@ pub enum Exposure {
 impl std::fmt::Display for Exposure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::LoopbackAuthDisabled => {
-                "authentication is off, only this machine can connect"
-            }
-            Self::Loopback => {
-                "serving without authentication, only this machine can connect"
-            }
-            Self::Anywhere => {
-                "serving without authentication beyond this machine, since DEER_FLOW_ALLOW_INSECURE_BIND is set"
-            }
+            Self::LoopbackAuthDisabled => "authentication is off, only this machine can connect",
+            Self::Loopback => "serving without authentication, only this machine can connect",
+            Self::Anywhere => "serving without authentication beyond this machine, since DEER_FLOW_ALLOW_INSECURE_BIND is set",
         })
     }
 }
@@ -118,10 +112,7 @@ impl Settings {
         let deployment = deployment(environment);
         let production = deployment == Deployment::Production;
         Ok(Self {
-            host: environment
-                .filled("GATEWAY_HOST")
-                .unwrap_or(DEFAULT_HOST)
-                .to_owned(),
+            host: environment.filled("GATEWAY_HOST").unwrap_or(DEFAULT_HOST).to_owned(),
             port: port(environment)?,
             home,
             project_root,
@@ -148,9 +139,7 @@ impl Settings {
             (true, true) => Ok(Exposure::LoopbackAuthDisabled),
             (true, false) => Ok(Exposure::Loopback),
             (false, _) if self.allow_insecure_bind => Ok(Exposure::Anywhere),
-            (false, _) => Err(SettingsError::OpenToEverybody {
-                host: self.host.clone(),
-            }),
+            (false, _) => Err(SettingsError::OpenToEverybody { host: self.host.clone() }),
         }
     }
 
@@ -175,11 +164,7 @@ fn port(environment: &Environment) -> Result<u16, SettingsError> {
     }
 }
 
-fn switch(
-    environment: &Environment,
-    variable: &'static str,
-    default: bool,
-) -> Result<bool, SettingsError> {
+fn switch(environment: &Environment, variable: &'static str, default: bool) -> Result<bool, SettingsError> {
     match environment.filled(variable) {
         None => Ok(default),
         Some(word) => parse_switch(word).ok_or_else(|| SettingsError::Variable {
@@ -191,19 +176,11 @@ fn switch(
 }
 
 fn list(text: &str) -> Vec<String> {
-    text.split(',')
-        .map(|item| item.trim().trim_end_matches('/'))
-        .filter(|item| !item.is_empty())
-        .map(str::to_owned)
-        .collect()
+    text.split(',').map(|item| item.trim().trim_end_matches('/')).filter(|item| !item.is_empty()).map(str::to_owned).collect()
 }
 
 fn deployment(environment: &Environment) -> Deployment {
-    let word = environment
-        .filled("DEER_FLOW_ENV")
-        .or_else(|| environment.filled("ENVIRONMENT"))
-        .unwrap_or_default()
-        .to_ascii_lowercase();
+    let word = environment.filled("DEER_FLOW_ENV").or_else(|| environment.filled("ENVIRONMENT")).unwrap_or_default().to_ascii_lowercase();
     match word.as_str() {
         "prod" | "production" => Deployment::Production,
         _ => Deployment::Development,
@@ -223,9 +200,7 @@ mod tests {
         let settings = settings(&[]).unwrap();
         assert_eq!((settings.host.as_str(), settings.port), ("127.0.0.1", 8001));
         assert_eq!(settings.home, PathBuf::from("/work-dir/.deer-flow"));
-        assert!(
-            settings.docs_enabled && !settings.auth_disabled && settings.cors_origins.is_empty()
-        );
+        assert!(settings.docs_enabled && !settings.auth_disabled && settings.cors_origins.is_empty());
         assert_eq!(settings.exposure().unwrap(), Exposure::Loopback);
     }
 
@@ -248,13 +223,8 @@ mod tests {
 
     #[test]
     fn wrong_words_are_refused_by_variable() {
-        let error = settings(&[("GATEWAY_PORT", "80000")])
-            .unwrap_err()
-            .to_string();
-        assert_eq!(
-            error,
-            "environment variable GATEWAY_PORT is \"80000\", allowed: a port from 0 to 65535"
-        );
+        let error = settings(&[("GATEWAY_PORT", "80000")]).unwrap_err().to_string();
+        assert_eq!(error, "environment variable GATEWAY_PORT is \"80000\", allowed: a port from 0 to 65535");
         assert!(settings(&[("DEER_FLOW_AUTH_DISABLED", "maybe")]).is_err());
         assert!(settings(&[("DEER_FLOW_PROJECT_ROOT", "/does/not/exist")]).is_err());
     }
@@ -263,63 +233,23 @@ mod tests {
     fn production_ignores_the_switch_that_turns_authentication_off() {
         for name in ["DEER_FLOW_ENV", "ENVIRONMENT"] {
             for word in ["prod", "Production"] {
-                assert!(
-                    !settings(&[("DEER_FLOW_AUTH_DISABLED", "1"), (name, word)])
-                        .unwrap()
-                        .auth_disabled
-                );
+                assert!(!settings(&[("DEER_FLOW_AUTH_DISABLED", "1"), (name, word)]).unwrap().auth_disabled);
             }
         }
-        let development_wins = [
-            ("DEER_FLOW_AUTH_DISABLED", "1"),
-            ("DEER_FLOW_ENV", "dev"),
-            ("ENVIRONMENT", "prod"),
-        ];
+        let development_wins = [("DEER_FLOW_AUTH_DISABLED", "1"), ("DEER_FLOW_ENV", "dev"), ("ENVIRONMENT", "prod")];
         assert!(settings(&development_wins).unwrap().auth_disabled);
     }
 
     #[test]
     fn other_machines_are_kept_out_unless_the_insecure_switch_is_named() {
-        for host in [
-            "0.0.0.0",
-            "::",
-            "192.168.1.5",
-            "example.test",
-            "::ffff:10.0.0.1",
-        ] {
-            let error = settings(&[("GATEWAY_HOST", host), ("DEER_FLOW_AUTH_DISABLED", "1")])
-                .unwrap()
-                .exposure()
-                .unwrap_err()
-                .to_string();
-            assert!(
-                error.contains(host) && error.contains("DEER_FLOW_ALLOW_INSECURE_BIND=1"),
-                "{error}"
-            );
-            let named = [
-                ("GATEWAY_HOST", host),
-                ("DEER_FLOW_ALLOW_INSECURE_BIND", "1"),
-            ];
-            assert_eq!(
-                settings(&named).unwrap().exposure().unwrap(),
-                Exposure::Anywhere
-            );
+        for host in ["0.0.0.0", "::", "192.168.1.5", "example.test", "::ffff:10.0.0.1"] {
+            let error = settings(&[("GATEWAY_HOST", host), ("DEER_FLOW_AUTH_DISABLED", "1")]).unwrap().exposure().unwrap_err().to_string();
+            assert!(error.contains(host) && error.contains("DEER_FLOW_ALLOW_INSECURE_BIND=1"), "{error}");
+            let named = [("GATEWAY_HOST", host), ("DEER_FLOW_ALLOW_INSECURE_BIND", "1")];
+            assert_eq!(settings(&named).unwrap().exposure().unwrap(), Exposure::Anywhere);
         }
-        for host in [
-            "127.0.0.1",
-            "127.8.8.8",
-            "::1",
-            "[::1]",
-            "localhost",
-            "::ffff:127.0.0.1",
-        ] {
-            assert!(
-                settings(&[("GATEWAY_HOST", host)])
-                    .unwrap()
-                    .exposure()
-                    .is_ok(),
-                "{host}"
-            );
+        for host in ["127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost", "::ffff:127.0.0.1"] {
+            assert!(settings(&[("GATEWAY_HOST", host)]).unwrap().exposure().is_ok(), "{host}");
         }
     }
 
@@ -327,15 +257,9 @@ mod tests {
     fn the_default_database_lives_at_home_and_another_in_the_project() {
         let settings = settings(&[("DEER_FLOW_HOME", "/home-dir")]).unwrap();
         let mut database = DatabaseConfig::default();
-        assert_eq!(
-            settings.sqlite_dir(&database),
-            PathBuf::from("/home-dir/data")
-        );
+        assert_eq!(settings.sqlite_dir(&database), PathBuf::from("/home-dir/data"));
         database.sqlite_dir = PathBuf::from("db");
-        assert_eq!(
-            settings.sqlite_dir(&database),
-            PathBuf::from("/work-dir/db")
-        );
+        assert_eq!(settings.sqlite_dir(&database), PathBuf::from("/work-dir/db"));
         database.sqlite_dir = PathBuf::from("/elsewhere");
         assert_eq!(settings.sqlite_dir(&database), PathBuf::from("/elsewhere"));
     }

@@ -22,11 +22,7 @@ pub(super) struct Comparison {
 
 /// Compares every key of `root` with the table.
 pub(super) fn compare(root: &Node, file: &Path) -> Comparison {
-    let mut search = Search {
-        file,
-        path: Vec::new(),
-        found: Comparison::default(),
-    };
+    let mut search = Search { file, path: Vec::new(), found: Comparison::default() };
     search.visit(root, "");
     search.found
 }
@@ -39,29 +35,19 @@ pub(super) fn complaint(at: &str, key: &str) -> Option<String> {
     }
     let meant = nearest(key, place.keys());
     match (place.open, meant) {
-        (false, Some(meant)) => Some(format!(
-            "is not a known key and has no effect; did you mean `{meant}`?"
-        )),
+        (false, Some(meant)) => Some(format!("is not a known key and has no effect; did you mean `{meant}`?")),
         (false, None) => Some("is not a known key and has no effect".to_owned()),
-        (true, Some(meant)) if key.len() >= SHORTEST_COMPARED => Some(format!(
-            "is not a known key and is passed on as it is; did you mean `{meant}`?"
-        )),
+        (true, Some(meant)) if key.len() >= SHORTEST_COMPARED => {
+            Some(format!("is not a known key and is passed on as it is; did you mean `{meant}`?"))
+        }
         (true, _) => None,
     }
 }
 
 /// The place below `at` that `key` leads to.
 pub(super) fn below(at: &str, key: &str) -> String {
-    let key = if key == "mcpServers" {
-        "mcp_servers"
-    } else {
-        key
-    };
-    let exact = if at.is_empty() {
-        key.to_owned()
-    } else {
-        format!("{at}.{key}")
-    };
+    let key = if key == "mcpServers" { "mcp_servers" } else { key };
+    let exact = if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
     let any = format!("{at}.*");
     match known_keys::place(&any) {
         Some(_) => any,
@@ -118,10 +104,7 @@ impl Search<'_> {
             self.warn(entry, message);
         }
         if let Some(earlier) = entry.replaces {
-            let message = format!(
-                "stands twice; the one in line {} has no effect",
-                earlier.line
-            );
+            let message = format!("stands twice; the one in line {} has no effect", earlier.line);
             self.warn(entry, message);
         }
     }
@@ -137,14 +120,7 @@ impl Search<'_> {
     }
 
     fn problem(&self, place: Place, message: String) -> Problem {
-        Problem {
-            origin: Origin::File {
-                path: self.file.to_owned(),
-                place,
-            },
-            key: dotted(&self.path),
-            message,
-        }
+        Problem { origin: Origin::File { path: self.file.to_owned(), place }, key: dotted(&self.path), message }
     }
 }
 
@@ -157,9 +133,7 @@ fn distance(left: &str, right: &str) -> usize {
     for (row, a) in left.iter().enumerate() {
         let mut current = vec![row + 1];
         for (column, b) in right.iter().enumerate() {
-            let mut best = (last[column] + usize::from(a != b))
-                .min(last[column + 1] + 1)
-                .min(current[column] + 1);
+            let mut best = (last[column] + usize::from(a != b)).min(last[column + 1] + 1).min(current[column] + 1);
             let swapped = row > 0 && column > 0 && left[row - 1] == *b && right[column - 1] == *a;
             if swapped {
                 best = best.min(before_last[column - 1] + 1);
@@ -177,46 +151,27 @@ mod tests {
 
     fn warnings(text: &str) -> Vec<String> {
         let root = Node::parse(text).unwrap();
-        compare(&root, Path::new("c.yaml"))
-            .warnings
-            .iter()
-            .map(Warning::to_string)
-            .collect()
+        compare(&root, Path::new("c.yaml")).warnings.iter().map(Warning::to_string).collect()
     }
 
     #[test]
     fn an_unknown_key_names_the_nearest_known_one() {
         let ignored = "is not a known key and has no effect";
         let cases = [
-            (
-                "titel: {}",
-                format!("c.yaml:1:1: `titel` {ignored}; did you mean `title`?"),
-            ),
-            (
-                "title:\n  max_word: 3",
-                format!("c.yaml:2:3: `title.max_word` {ignored}; did you mean `max_words`?"),
-            ),
-            (
-                "title:\n  zebra: 3",
-                format!("c.yaml:2:3: `title.zebra` {ignored}"),
-            ),
+            ("titel: {}", format!("c.yaml:1:1: `titel` {ignored}; did you mean `title`?")),
+            ("title:\n  max_word: 3", format!("c.yaml:2:3: `title.max_word` {ignored}; did you mean `max_words`?")),
+            ("title:\n  zebra: 3", format!("c.yaml:2:3: `title.zebra` {ignored}")),
             (
                 "subagents:\n  agents:\n    bash: {max_turn: 3}",
-                format!(
-                    "c.yaml:3:12: `subagents.agents.bash.max_turn` {ignored}; did you mean `max_turns`?"
-                ),
+                format!("c.yaml:3:12: `subagents.agents.bash.max_turn` {ignored}; did you mean `max_turns`?"),
             ),
             (
                 "sandbox:\n  mounts:\n    - {host_paht: a}",
-                format!(
-                    "c.yaml:3:8: `sandbox.mounts[0].host_paht` {ignored}; did you mean `host_path`?"
-                ),
+                format!("c.yaml:3:8: `sandbox.mounts[0].host_paht` {ignored}; did you mean `host_path`?"),
             ),
             (
                 "extensions:\n  mcpServers:\n    x: {routing: {mod: off}}",
-                format!(
-                    "c.yaml:3:19: `extensions.mcpServers.x.routing.mod` {ignored}; did you mean `mode`?"
-                ),
+                format!("c.yaml:3:19: `extensions.mcpServers.x.routing.mod` {ignored}; did you mean `mode`?"),
             ),
         ];
         for (text, expected) in cases {
@@ -229,39 +184,24 @@ mod tests {
         assert!(warnings("models:\n  - {name: a, frequency_penalty: 1, seed: 2}").is_empty());
         assert_eq!(
             warnings("models:\n  - suports_vision: true"),
-            [
-                "c.yaml:2:5: `models[0].suports_vision` is not a known key and is passed on as it is; \
-              did you mean `supports_vision`?"
-            ]
+            ["c.yaml:2:5: `models[0].suports_vision` is not a known key and is passed on as it is; \
+              did you mean `supports_vision`?"]
         );
     }
 
     #[test]
     fn free_maps_are_not_judged() {
-        assert!(
-            warnings(
-                "memory: {backend_config: {anything: {goes: 1}}}\nsandbox: {environment: {A: b}}"
-            )
-            .is_empty()
-        );
+        assert!(warnings("memory: {backend_config: {anything: {goes: 1}}}\nsandbox: {environment: {A: b}}").is_empty());
     }
 
     #[test]
     fn a_repeated_key_is_mentioned() {
-        assert_eq!(
-            warnings("title: {}\ntitle: {}"),
-            ["c.yaml:2:1: `title` stands twice; the one in line 1 has no effect"]
-        );
+        assert_eq!(warnings("title: {}\ntitle: {}"), ["c.yaml:2:1: `title` stands twice; the one in line 1 has no effect"]);
     }
 
     #[test]
     fn distances_count_edits_and_swaps() {
-        for (left, right, expected) in [
-            ("", "abc", 3),
-            ("title", "titel", 1),
-            ("a", "a", 0),
-            ("kitten", "sitting", 3),
-        ] {
+        for (left, right, expected) in [("", "abc", 3), ("title", "titel", 1), ("a", "a", 0), ("kitten", "sitting", 3)] {
             assert_eq!(distance(left, right), expected, "{left} {right}");
         }
     }

@@ -13,10 +13,8 @@ fn resolved(text: &str, variables: &[(&str, &str)]) -> (Value, Unset) {
 
 #[test]
 fn references_are_replaced_in_lists_and_maps_at_any_depth() {
-    let (value, unset) = resolved(
-        "a: $X\nb: [$X, {c: $X, d: [$X]}]\nmodels:\n  - {name: m, api_key: $X, headers: {auth: $X}}\n",
-        &[("X", "x")],
-    );
+    let (value, unset) =
+        resolved("a: $X\nb: [$X, {c: $X, d: [$X]}]\nmodels:\n  - {name: m, api_key: $X, headers: {auth: $X}}\n", &[("X", "x")]);
     assert_eq!(
         value,
         json!({
@@ -30,10 +28,7 @@ fn references_are_replaced_in_lists_and_maps_at_any_depth() {
 #[test]
 fn only_a_whole_text_is_a_reference() {
     let text = "a: pre-$X\nb: ' $X'\nc: '${X}'\nd: 5\ne: x$\n";
-    let (value, unset) = resolved(
-        text,
-        &[("X", "x"), ("{X}", "braced is a name like any other")],
-    );
+    let (value, unset) = resolved(text, &[("X", "x"), ("{X}", "braced is a name like any other")]);
     assert_eq!(value["a"], "pre-$X");
     assert_eq!(value["b"], " $X");
     assert_eq!(value["c"], "braced is a name like any other");

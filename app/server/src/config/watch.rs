@@ -24,11 +24,10 @@ pub async fn watch(handle: ConfigHandle, shutdown: CancellationToken) {
     };
     let changed = Arc::new(Notify::new());
     let announce = Arc::clone(&changed);
-    let watcher =
-        notify::recommended_watcher(move |_event| announce.notify_one()).and_then(|mut watcher| {
-            watcher.watch(directory, RecursiveMode::NonRecursive)?;
-            Ok(watcher)
-        });
+    let watcher = notify::recommended_watcher(move |_event| announce.notify_one()).and_then(|mut watcher| {
+        watcher.watch(directory, RecursiveMode::NonRecursive)?;
+        Ok(watcher)
+    });
     if let Err(error) = &watcher {
         tracing::warn!(%error, "configuration changes are not announced here, looking every {POLL:?}");
     }

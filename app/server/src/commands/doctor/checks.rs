@@ -31,15 +31,9 @@ pub(super) fn configuration(loaded: &Result<Loaded, ConfigError>) -> Vec<Finding
             "no config.yaml found, the built-in defaults with a scripted model are used",
             "`deerflow config example > config.yaml`, then name your models in it",
         )],
-        Ok(Loaded {
-            path: Some(path),
-            warnings,
-            ..
-        }) => {
+        Ok(Loaded { path: Some(path), warnings, .. }) => {
             let mut findings = vec![Finding::ok(subject, format!("{} is valid", path.display()))];
-            findings.extend(warnings.iter().map(|warning| {
-                Finding::warn(subject, warning.to_string(), "mend the named place")
-            }));
+            findings.extend(warnings.iter().map(|warning| Finding::warn(subject, warning.to_string(), "mend the named place")));
             findings
         }
     }
@@ -64,19 +58,14 @@ pub(super) fn models(config: &AppConfig, probe: Option<&dyn ProviderProbe>) -> V
                     let mend = format!("set {} in the environment or in .env", missing.variable);
                     Finding::warn(subject, missing.to_string(), mend)
                 }
-                (_, Err(cause)) => Finding::warn(
-                    subject,
-                    format!("`{}` cannot be used: {cause}", model.name),
-                    "change `use` of this entry",
-                ),
+                (_, Err(cause)) => {
+                    Finding::warn(subject, format!("`{}` cannot be used: {cause}", model.name), "change `use` of this entry")
+                }
                 (_, Ok(kind)) => Finding::ok(subject, format!("`{}` through {kind}", model.name)),
             }
         })
         .collect();
-    if findings
-        .iter()
-        .all(|finding| finding.verdict != Verdict::Ok)
-    {
+    if findings.iter().all(|finding| finding.verdict != Verdict::Ok) {
         let mend = "mend at least one of the entries above";
         findings.push(Finding::fail(subject, "not one can be used", mend));
     }
@@ -92,11 +81,7 @@ pub(super) fn exposure(settings: &Settings) -> Finding {
             "make sure that something in front of this server signs users in",
         ),
         Ok(exposure) => Finding::ok(subject, exposure.to_string()),
-        Err(error) => Finding::fail(
-            subject,
-            error.to_string(),
-            "set GATEWAY_HOST=127.0.0.1, or DEER_FLOW_ALLOW_INSECURE_BIND=1",
-        ),
+        Err(error) => Finding::fail(subject, error.to_string(), "set GATEWAY_HOST=127.0.0.1, or DEER_FLOW_ALLOW_INSECURE_BIND=1"),
     }
 }
 
@@ -106,30 +91,22 @@ pub(super) fn port(settings: &Settings) -> Finding {
     let address = format!("{}:{}", settings.host, settings.port);
     match TcpListener::bind((host, settings.port)) {
         Ok(_) => Finding::ok(subject, format!("{address} is free")),
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Finding::fail(
-            subject,
-            format!("{address} is in use"),
-            "stop what listens there, or choose another GATEWAY_PORT",
-        ),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Finding::fail(
-            subject,
-            format!("{address} may not be used by this user"),
-            "choose a GATEWAY_PORT of 1024 or more",
-        ),
-        Err(error) => Finding::fail(
-            subject,
-            format!("{address} cannot be used: {error}"),
-            "set GATEWAY_HOST to an address of this machine",
-        ),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            Finding::fail(subject, format!("{address} is in use"), "stop what listens there, or choose another GATEWAY_PORT")
+        }
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Finding::fail(subject, format!("{address} may not be used by this user"), "choose a GATEWAY_PORT of 1024 or more")
+        }
+        Err(error) => {
+            Finding::fail(subject, format!("{address} cannot be used: {error}"), "set GATEWAY_HOST to an address of this machine")
+        }
     }
 }
 
 pub(super) fn writable(subject: &'static str, directory: &Path) -> Finding {
     let existing = nearest_existing(directory);
     match try_writing(existing) {
-        Ok(()) if existing == directory => {
-            Finding::ok(subject, format!("{} is writable", directory.display()))
-        }
+        Ok(()) if existing == directory => Finding::ok(subject, format!("{} is writable", directory.display())),
         Ok(()) => Finding::ok(subject, format!("{} can be made", directory.display())),
         Err(error) => Finding::fail(
             subject,
@@ -143,10 +120,7 @@ pub(super) fn database_directory(database: &DatabaseConfig, settings: &Settings)
     match database.backend {
         DatabaseBackend::Sqlite => {
             let directory = settings.sqlite_dir(database);
-            vec![
-                writable("database directory", &directory),
-                free_space(nearest_existing(&directory)),
-            ]
+            vec![writable("database directory", &directory), free_space(nearest_existing(&directory))]
         }
         DatabaseBackend::Memory => vec![Finding::warn(
             "database",
@@ -176,18 +150,11 @@ fn free_space(directory: &Path) -> Finding {
     let bytes = match rustix::fs::statvfs(directory) {
         Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
         Err(error) => {
-            let found = format!(
-                "the free space of {} is unknown: {error}",
-                directory.display()
-            );
+            let found = format!("the free space of {} is unknown: {error}", directory.display());
             return Finding::warn(subject, found, mend);
         }
     };
-    let found = format!(
-        "{} MiB free under {}",
-        bytes / (1024 * 1024),
-        directory.display()
-    );
+    let found = format!("{} MiB free under {}", bytes / (1024 * 1024), directory.display());
     match bytes {
         ..LEAST_FREE_BYTES => Finding::fail(subject, found, mend),
         LEAST_FREE_BYTES..LOW_FREE_BYTES => Finding::warn(subject, found, mend),
@@ -196,10 +163,7 @@ fn free_space(directory: &Path) -> Finding {
 }
 
 fn nearest_existing(directory: &Path) -> &Path {
-    directory
-        .ancestors()
-        .find(|ancestor| ancestor.exists())
-        .unwrap_or(directory)
+    directory.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(directory)
 }
 
 fn try_writing(directory: &Path) -> io::Result<()> {
