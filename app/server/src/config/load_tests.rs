@@ -91,7 +91,6 @@ fn the_example_loads_with_its_comments_taken_off() {
             None => inside.push_str(&format!("{line}\n")),
         }
     }
-    let inside = inside.replace("\n  - name: gpt", "\n  - name: gpt");
     let variables = [
         "OPENAI_API_KEY",
         "DATABASE_URL",

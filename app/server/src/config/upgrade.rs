@@ -336,7 +336,7 @@ fn keeps_values(
     }
 }
 
-/// Whether every comment line and blank-free line order of `before` is in `after`.
+/// Whether every comment line of `before` is in `after`, in the same order.
 fn keeps_lines(before: &str, after: &str) -> bool {
     let mut remaining = after.lines();
     before
