@@ -53,24 +53,14 @@ impl Checker {
     }
 
     /// Demands that `value` lies in `range`.
-    pub(super) fn within<T: PartialOrd + Display>(
-        &mut self,
-        key: &str,
-        value: T,
-        range: impl RangeBounds<T>,
-    ) {
+    pub(super) fn within<T: PartialOrd + Display>(&mut self, key: &str, value: T, range: impl RangeBounds<T>) {
         if !range.contains(&value) {
             self.refuse(key, value, describe(&range));
         }
     }
 
     /// As [`Checker::within`], where an absent value is fine.
-    pub(super) fn within_if_set<T: PartialOrd + Display + Copy>(
-        &mut self,
-        key: &str,
-        value: Option<T>,
-        range: impl RangeBounds<T>,
-    ) {
+    pub(super) fn within_if_set<T: PartialOrd + Display + Copy>(&mut self, key: &str, value: Option<T>, range: impl RangeBounds<T>) {
         if let Some(value) = value {
             self.within(key, value, range);
         }

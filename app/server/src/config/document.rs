@@ -221,12 +221,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
                 }
                 None => {
                     positions.insert(key.value.clone(), entries.len());
-                    entries.push(Entry {
-                        key: key.value,
-                        place,
-                        value,
-                        replaces: None,
-                    });
+                    entries.push(Entry { key: key.value, place, value, replaces: None });
                 }
             }
         }

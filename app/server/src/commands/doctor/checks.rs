@@ -75,11 +75,9 @@ pub(super) fn models(config: &AppConfig, probe: Option<&dyn ProviderProbe>) -> V
 pub(super) fn exposure(settings: &Settings) -> Finding {
     let subject = "authentication";
     match settings.exposure() {
-        Ok(Exposure::Anywhere) => Finding::warn(
-            subject,
-            Exposure::Anywhere.to_string(),
-            "make sure that something in front of this server signs users in",
-        ),
+        Ok(Exposure::Anywhere) => {
+            Finding::warn(subject, Exposure::Anywhere.to_string(), "make sure that something in front of this server signs users in")
+        }
         Ok(exposure) => Finding::ok(subject, exposure.to_string()),
         Err(error) => Finding::fail(subject, error.to_string(), "set GATEWAY_HOST=127.0.0.1, or DEER_FLOW_ALLOW_INSECURE_BIND=1"),
     }
