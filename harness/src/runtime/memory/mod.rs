@@ -1,13 +1,16 @@
-//! All of the runtime's stores in memory: for embedding without a server, and for tests. A product, not a mock.
+//! The runtime's ports in memory: for one process, for embedding without a server, and for tests. Products, not mocks.
 
 mod checkpoints;
 mod events;
 mod runs;
+mod stream_bridge;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+
+pub use stream_bridge::{InvalidOption, MemoryOptions, MemoryStreamBridge};
 
 use crate::ids::{RunId, ThreadId};
 use crate::messages::Message;
