@@ -1,0 +1,65 @@
+//! All of the runtime's stores in memory: for embedding without a server, and for tests. A product, not a mock.
+
+mod checkpoints;
+mod events;
+mod runs;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::ids::{RunId, ThreadId};
+use crate::messages::Message;
+use crate::runtime::checkpoint::{CheckpointMeta, LogRange};
+use crate::runtime::runs::store::RunEvent;
+use crate::runtime::runs::{RunRecord, ThreadStatus};
+
+/// Runs, journal and checkpoints of one process. Clones share what they hold; it is gone with the last of them.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryStores(Arc<Mutex<Tables>>);
+
+#[derive(Debug, Default)]
+struct Tables {
+    threads: HashMap<ThreadId, Thread>,
+    runs: HashMap<RunId, Run>,
+    /// Counts admissions, to tell the order of runs that were made at the same moment.
+    admitted: u64,
+}
+
+#[derive(Debug)]
+struct Run {
+    record: RunRecord,
+    order: u64,
+    temporary_thread: bool,
+}
+
+#[derive(Debug, Default)]
+struct Thread {
+    user_id: Option<String>,
+    status: ThreadStatus,
+    title: Option<String>,
+    log: BTreeMap<u64, Message>,
+    checkpoints: Vec<StoredCheckpoint>,
+    events: Vec<RunEvent>,
+    last_seq: u64,
+}
+
+#[derive(Debug, Clone)]
+struct StoredCheckpoint {
+    meta: CheckpointMeta,
+    channels: serde_json::Map<String, serde_json::Value>,
+    layout: Vec<LogRange>,
+}
+
+impl MemoryStores {
+    /// Empty stores.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A thread's status and title, if the thread is known.
+    pub fn thread(&self, thread: &ThreadId) -> Option<(ThreadStatus, Option<String>)> {
+        self.0.lock().threads.get(thread).map(|thread| (thread.status, thread.title.clone()))
+    }
+}
