@@ -16,3 +16,6 @@ pub mod tools;
 
 pub mod agents;
 pub mod middlewares;
+
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
