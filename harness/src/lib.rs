@@ -5,6 +5,7 @@
 //! A layer knows only the layers before it; `cargo xtask boundary` checks that.
 
 pub mod clock;
+pub mod config;
 pub mod ids;
 pub mod messages;
 pub mod state;
@@ -12,6 +13,7 @@ pub mod state;
 pub mod runtime;
 
 pub mod models;
+pub mod sandbox;
 pub mod tools;
 
 pub mod agents;

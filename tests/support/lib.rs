@@ -1,1 +1,6 @@
-//! Placeholder.
+//! What the integration tests, the SDK tests and the benchmark share: a scripted model, an SSE reader, a gateway process.
+
+pub mod gateway;
+pub mod local_server;
+pub mod scripted_openai;
+pub mod sse;

@@ -1,1 +1,6 @@
-//! Placeholder until the first module lands.
+//! The deerflow server as a library, so that tests can start what the binary starts.
+
+pub mod cli;
+pub mod commands;
+pub mod config;
+pub mod serve;

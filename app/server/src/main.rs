@@ -1,2 +1,53 @@
-//! The deerflow binary.
-fn main() {}
+//! The deerflow binary: reads the environment, then does what the command line says.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use deerflow_server::cli::{Cli, Command, ServeArgs};
+use deerflow_server::commands;
+use deerflow_server::commands::doctor::Probes;
+use deerflow_server::config::{ConfigHandle, Environment, Settings, load};
+use deerflow_server::serve;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match dispatch(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
+    // Exports .env, so it comes before the runtime's threads.
+    let environment = Environment::from_process()?;
+    match cli.command.unwrap_or(Command::Serve(cli.serve)) {
+        Command::Serve(args) => runtime()?.block_on(serve(args, environment)),
+        Command::Config(command) => commands::config::run(&command, &environment, &mut commands::config::stdout()),
+        Command::Doctor(args) => runtime()?.block_on(async {
+            let mut out = std::io::stdout();
+            commands::doctor::run(&args, &environment, Probes::default(), &mut out).await
+        }),
+    }
+}
+
+async fn serve(args: ServeArgs, environment: Environment) -> anyhow::Result<ExitCode> {
+    let loaded = load(args.file.config.as_deref(), &environment)?;
+    let mut settings = Settings::from_environment(&environment)?;
+    settings.host = args.host.unwrap_or(settings.host);
+    settings.port = args.port.unwrap_or(settings.port);
+    let level = loaded.config.log_level.as_filter();
+    tracing_subscriber::fmt().with_env_filter(environment.filled("RUST_LOG").unwrap_or(level)).with_writer(std::io::stderr).init();
+    loaded.log();
+    serve::run(settings, ConfigHandle::new(loaded, environment)).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+}

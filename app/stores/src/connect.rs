@@ -156,7 +156,8 @@ impl Database {
         let reconnect: Reconnect = Box::new(move || {
             let options = options.clone();
             async move {
-                let pool = sqlite_pool(1).connect_with(options).await.map_err(|error| DbErr::Conn(RuntimeErr::SqlxError(Arc::new(error))))?;
+                let pool =
+                    sqlite_pool(1).connect_with(options).await.map_err(|error| DbErr::Conn(RuntimeErr::SqlxError(Arc::new(error))))?;
                 Ok(SqlxSqliteConnector::from_sqlx_sqlite_pool(pool))
             }
             .boxed()
@@ -166,8 +167,11 @@ impl Database {
     }
 
     async fn open_postgres(config: &PostgresConfig) -> Result<Self, OpenError> {
-        let options: PgConnectOptions =
-            config.url.expose_secret().parse().map_err(|_| OpenError::Settings("the url must be postgres://user:password@host:port/database"))?;
+        let options: PgConnectOptions = config
+            .url
+            .expose_secret()
+            .parse()
+            .map_err(|_| OpenError::Settings("the url must be postgres://user:password@host:port/database"))?;
         let mut options = options
             .disable_statement_logging()
             .application_name("deerflow")

@@ -26,9 +26,9 @@ impl From<DbErr> for Fault {
                 Self::Unavailable("no connection to the database became free in time".to_owned())
             }
             DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed) => Self::Unavailable("the database is closed".to_owned()),
-            DbErr::Conn(RuntimeErr::SqlxError(error)) | DbErr::Exec(RuntimeErr::SqlxError(error)) | DbErr::Query(RuntimeErr::SqlxError(error)) => {
-                Self::from(&*error)
-            }
+            DbErr::Conn(RuntimeErr::SqlxError(error))
+            | DbErr::Exec(RuntimeErr::SqlxError(error))
+            | DbErr::Query(RuntimeErr::SqlxError(error)) => Self::from(&*error),
             other => Self::Failed(other.to_string()),
         }
     }

@@ -99,8 +99,10 @@ mod tests {
     #[tokio::test]
     async fn a_spawned_task_keeps_the_actor() {
         let tasks = Tasks::new();
-        let task = scope(ActorContext::user("ann"), async { tasks.spawn(TaskKind::Finish, "t", async { effective_user_id() }) }).await;
-        assert_eq!(task.await.unwrap(), Ok("ann".to_owned()));
+        let tasks = &tasks;
+        let spawn = async move { tasks.spawn(TaskKind::Finish, "t", async { effective_user_id() }).await };
+        let task = scope(ActorContext::user("ann"), spawn).await;
+        assert_eq!(task.unwrap(), Ok("ann".to_owned()));
     }
 
     #[tokio::test]

@@ -73,7 +73,8 @@ pub async fn a_state_comes_back_as_it_was(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     assert!(stores.checkpoints.get(&thread("t1"), None).await.expect("read").is_none());
     let mut talk = Talk::new(&stores, "t1");
-    let update = StateUpdate::messages([message("m1", "\u{0} \u{2028} 😀"), Message::ai("answer").with(|body| body.id = Some("m2".to_owned()))]);
+    let update =
+        StateUpdate::messages([message("m1", "\u{0} \u{2028} 😀"), Message::ai("answer").with(|body| body.id = Some("m2".to_owned()))]);
     talk.step(None, update.and("title", json!("T")).and("todos", json!([{"z": 1.0, "a": null}]))).await;
     talk.step(None, says("m3")).await;
     let read = stores.checkpoints.get(&thread("t1"), None).await.expect("read").expect("there");

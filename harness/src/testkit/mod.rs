@@ -7,6 +7,7 @@
 pub mod checkpointer;
 pub mod run_events;
 pub mod run_store;
+pub mod stream_bridge;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -180,8 +181,8 @@ pub async fn at_once<T: Send + 'static>(work: impl IntoIterator<Item = impl Futu
 #[macro_export]
 #[doc(hidden)]
 macro_rules! promises {
-    ($attrs:tt $open:expr, [$($path:tt)*] $($name:ident)*) => {
-        $( $crate::promise! { $attrs $open, [$($path)*] $name } )*
+    ($attrs:tt $open:expr, $path:tt $($name:ident)*) => {
+        $( $crate::promise! { $attrs $open, $path $name } )*
     };
 }
 

@@ -81,12 +81,16 @@ pub async fn any_json_comes_back_as_it_was(open: impl AsyncFn() -> RunStores) {
         json!({"z": 1, "a": {"deep": [[], {}]}, "": ""}),
         json!("x".repeat(200_000)),
     ];
-    let batch: Vec<NewRunEvent> = contents.iter().map(|content| NewRunEvent { content: content.clone(), ..event("t1", "r1", "") }).collect();
+    let batch: Vec<NewRunEvent> =
+        contents.iter().map(|content| NewRunEvent { content: content.clone(), ..event("t1", "r1", "") }).collect();
     stores.events.append(batch).await.expect("appended");
     let odd = NewRunEvent { metadata: object(json!({"b": null, "a": "\u{0}"})), user_id: None, ..event("t1", "r1", "") };
     stores.events.append(vec![odd.clone()]).await.expect("appended");
     let read = list(&stores, "t1", all_events()).await;
-    assert_eq!(read.iter().take(5).map(|(_, event)| event.content.to_string()).collect::<Vec<_>>(), contents.map(|content| content.to_string()));
+    assert_eq!(
+        read.iter().take(5).map(|(_, event)| event.content.to_string()).collect::<Vec<_>>(),
+        contents.map(|content| content.to_string())
+    );
     assert_eq!(read[5].1, odd);
 }
 
@@ -95,11 +99,8 @@ pub async fn filters_combine(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let kinds = [("run.start", category::TRACE), ("llm.human.input", category::MESSAGE), ("llm.ai.response", category::MESSAGE)];
     for id in ["r1", "r2"] {
-        let batch = kinds.map(|(kind, category)| NewRunEvent {
-            event_type: kind.to_owned(),
-            category: category.to_owned(),
-            ..event("t1", id, "")
-        });
+        let batch =
+            kinds.map(|(kind, category)| NewRunEvent { event_type: kind.to_owned(), category: category.to_owned(), ..event("t1", id, "") });
         stores.events.append(batch.to_vec()).await.expect("appended");
     }
     let messages = EventQuery { category: Some(category::MESSAGE.to_owned()), ..all_events() };

@@ -173,7 +173,10 @@ pub async fn a_commit_writes_events_checkpoints_and_status_together(open: impl A
     assert_eq!((over.status, over.error, over.stop_reason), (RunStatus::Error, last.error, last.stop_reason));
     assert_eq!((over.completion, over.updated_at), (last.completion, at(5)));
     let events = stores.events.list(&thread("t1"), &all_events(), &Owner::User(USER.to_owned())).await.expect("read");
-    assert_eq!(events.iter().map(|event| (event.seq, &event.event.content)).collect::<Vec<_>>(), [(1, &json!({"text": "a"})), (2, &json!({"text": "b"}))]);
+    assert_eq!(
+        events.iter().map(|event| (event.seq, &event.event.content)).collect::<Vec<_>>(),
+        [(1, &json!({"text": "a"})), (2, &json!({"text": "b"}))]
+    );
     let snapshot = stores.checkpoints.get(&thread("t1"), None).await.expect("read").expect("there");
     assert_eq!((snapshot.state, snapshot.meta.run_id), (state, Some(run("r1"))));
 }
@@ -229,7 +232,7 @@ pub async fn illegal_steps_are_refused(open: impl AsyncFn() -> RunStores) {
     let refused = |result| matches!(result, Err(CommitError::Store(StoreError::Failed(_))));
     assert!(refused(stores.commit.commit(RunCommit { end: Some(end_in(RunStatus::Success)), ..commit_of(&pending) }).await));
     assert!(refused(stores.commit.commit(RunCommit { end: Some(end_in(RunStatus::Starting)), ..commit_of(&pending) }).await));
-    assert!(refused(stores.commit.commit(RunCommit { advance: Some(RunStatus::Running), ..commit_of(&pending) }).await));
+    assert!(refused(stores.commit.commit(RunCommit { advance: Some(RunStatus::Pending), ..commit_of(&pending) }).await));
     assert_eq!(get(&stores, "r1").await, pending);
     let unknown = RunCommit { run_id: run("r9"), ..commit_of(&pending) };
     assert_eq!(stores.commit.commit(unknown).await, Err(CommitError::Gone(run("r9"))));

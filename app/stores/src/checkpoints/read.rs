@@ -44,17 +44,11 @@ pub(super) async fn list_meta(
 }
 
 fn newest_first(thread: &ThreadId) -> Select<checkpoint::Entity> {
-    checkpoint::Entity::find()
-        .filter(checkpoint::Column::ThreadId.eq(thread.as_str()))
-        .order_by_desc(checkpoint::Column::CheckpointId)
+    checkpoint::Entity::find().filter(checkpoint::Column::ThreadId.eq(thread.as_str())).order_by_desc(checkpoint::Column::CheckpointId)
 }
 
 /// The rows a history asks for, newest first.
-async fn matching(
-    db: &DatabaseConnection,
-    thread: &ThreadId,
-    query: &HistoryQuery,
-) -> Result<Vec<checkpoint::Model>, CheckpointError> {
+async fn matching(db: &DatabaseConnection, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<checkpoint::Model>, CheckpointError> {
     let mut before = query.before.as_ref().map(ToString::to_string);
     let mut found = Vec::new();
     let page = if query.metadata.is_empty() { query.limit } else { PAGE };
@@ -79,15 +73,13 @@ async fn matching(
     Ok(found)
 }
 
+/// What clients see is what they search.
 fn contains(meta: &CheckpointMeta, query: &HistoryQuery) -> bool {
-    query.metadata.iter().all(|(key, value)| meta.metadata.get(key) == Some(value))
+    let shown = meta.public_metadata();
+    query.metadata.iter().all(|(key, value)| shown.get(key) == Some(value))
 }
 
-async fn snapshots(
-    db: &DatabaseConnection,
-    thread: &ThreadId,
-    rows: Vec<checkpoint::Model>,
-) -> Result<Vec<Snapshot>, CheckpointError> {
+async fn snapshots(db: &DatabaseConnection, thread: &ThreadId, rows: Vec<checkpoint::Model>) -> Result<Vec<Snapshot>, CheckpointError> {
     if rows.is_empty() {
         return Ok(vec![]);
     }
@@ -111,11 +103,7 @@ async fn snapshots(
 }
 
 /// The messages of all layouts, by place.
-async fn messages(
-    db: &DatabaseConnection,
-    thread: &ThreadId,
-    layouts: &[Vec<LogRange>],
-) -> Result<HashMap<u64, Message>, CheckpointError> {
+async fn messages(db: &DatabaseConnection, thread: &ThreadId, layouts: &[Vec<LogRange>]) -> Result<HashMap<u64, Message>, CheckpointError> {
     let mut messages = HashMap::new();
     for ranges in union(layouts).chunks(RANGES_PER_SELECT) {
         let any = ranges.iter().fold(Condition::any(), |any, LogRange(first, last)| {

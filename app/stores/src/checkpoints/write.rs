@@ -2,7 +2,9 @@
 
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::checkpoint::CheckpointWrite;
-use sea_orm::{ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, Statement, Value};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, Statement, Value,
+};
 
 use super::row::{message_rows, new_row};
 use crate::entity::{checkpoint, checkpoint_message};

@@ -16,7 +16,7 @@ pub enum AgentEvent {
     /// A super-step is finished: the state after it, and what is due next.
     Step(StepEvent),
     /// A fragment of a model's answer.
-    Token(MessageChunk, Arc<MessageMeta>),
+    Token(Box<MessageChunk>, Arc<MessageMeta>),
     /// A whole message that enters the state by other means than tokens.
     Message(Message, Arc<MessageMeta>),
     /// A payload for `custom` viewers.
@@ -68,6 +68,8 @@ pub enum AgentEvent {
     },
     /// A tool ended.
     ToolEnd(ToolCallRecord),
+    /// The agent waits for a person without ending the run; limits on silence do not count until its next event.
+    AwaitingInput,
     /// The agent is done; nothing follows.
     Done(AgentOutcome),
 }

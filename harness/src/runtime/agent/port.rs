@@ -69,8 +69,8 @@ impl AgentError {
 /// How a run begins on the state it found.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentStart {
-    /// With something new; whatever was due is dropped.
-    Input(StateUpdate),
+    /// With something new, which is in the state already; whatever was due is dropped.
+    Fresh,
     /// Where the thread stopped, with answers to its questions.
     Resume(Value),
     /// Where the thread stopped.
@@ -80,7 +80,7 @@ pub enum AgentStart {
 /// The state a run starts from, and how.
 #[derive(Debug, Clone)]
 pub struct AgentInput {
-    /// The thread's state; empty on a new thread. The input is not in it yet.
+    /// The thread's state with the run's input already reduced into it.
     pub state: ThreadState,
     /// How to begin.
     pub start: AgentStart,

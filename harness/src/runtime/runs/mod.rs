@@ -1,15 +1,43 @@
-//! Runs: their description, record and status, and the ports to the stores that keep them.
+//! Runs: their description, record and status, the verbs on them, and the ports to the stores that keep them.
+//!
+//! A run's way, file by file: [`RunsFacade`] takes a [`RunSpec`]; `planner` decides; [`RunRegistry`] admits; `supervisor`
+//! launches; `execution` runs; `stream_service` and `wait_service` tell its viewers.
 
+mod callbacks;
+mod error;
+mod execution;
+mod facade;
+mod live;
 mod observer;
+mod parts;
+mod plan;
+mod planner;
 mod record;
+mod recovery;
+mod registry;
+mod slot;
 mod spec;
 mod status;
 pub mod store;
+mod stream_service;
+mod supervisor;
+mod wait_service;
 
+pub use error::RunError;
+pub use facade::RunsFacade;
+pub use live::RunOutcome;
 pub use observer::{LifecycleKind, NullObserver, RunLifecycleEvent, RunObserver};
+pub use parts::{RunLimits, RuntimeParts};
+pub use plan::ExecutionPlan;
+pub use planner::plan;
 pub use record::{RunCompletionData, RunRecord, ThreadStatus};
+pub use recovery::ORPHAN_RECOVERED;
+pub use registry::{RunRegistry, RunTicket};
 pub use spec::{
     CancelAction, CheckpointRef, DisconnectMode, IfNotExists, MultitaskStrategy, NodeSelector, RunConfig, RunInput, RunScope, RunSpec,
     StreamMode, StreamModes,
 };
 pub use status::{InvalidTransition, RunStatus};
+pub use stream_service::RunStream;
+pub use supervisor::RunHandle;
+pub use wait_service::WaitOutcome;

@@ -44,7 +44,8 @@ impl RunStatus {
     /// The next status, if the run may take it.
     pub fn advance(self, to: Self) -> Result<Self, InvalidTransition> {
         let legal = match self {
-            Self::Pending => matches!(to, Self::Starting | Self::Interrupted | Self::Error),
+            // Straight to running: a short run's first write covers both steps, for nothing else waits for the disk.
+            Self::Pending => matches!(to, Self::Starting | Self::Running | Self::Interrupted | Self::Error),
             Self::Starting => matches!(to, Self::Running | Self::Pending | Self::Interrupted | Self::Error | Self::Timeout),
             // Back to pending only by recovery, under a new attempt.
             Self::Running => to == Self::Pending || to.is_terminal(),

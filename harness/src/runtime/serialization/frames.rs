@@ -39,3 +39,8 @@ pub fn to_bytes(value: &impl Serialize) -> Bytes {
 pub fn metadata_frame(run_id: &RunId, thread_id: &ThreadId, attempt: u32) -> Frame {
     Frame::new("metadata", &json!({ "run_id": run_id, "thread_id": thread_id, "attempt": attempt }))
 }
+
+/// The frame of a failed run. The web UI reads `name`, the platform's clients `error`, both `message`.
+pub fn error_frame(name: &str, message: &str) -> Frame {
+    Frame::new("error", &json!({ "error": name, "name": name, "message": message }))
+}

@@ -1,0 +1,45 @@
+# The commands of every day. `make` lists them.
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: dev
+dev: config.yaml ## Run the gateway from source, with config.yaml (made from the example when there is none)
+	cargo run -p deerflow-server -- serve
+
+config.yaml:
+	cp config.example.yaml $@
+
+.PHONY: test
+test: ## Run every test that needs nothing but Rust
+	cargo test --workspace
+
+.PHONY: test-external
+test-external: ## Run the tests against the official SDKs and Postgres (installs what is missing)
+	tests/external.sh
+
+.PHONY: fmt
+fmt: ## Format the sources
+	cargo fmt --all
+
+.PHONY: clippy
+clippy: ## Let clippy look at everything
+	cargo clippy --workspace --all-targets -- -D warnings
+
+.PHONY: lint
+lint: clippy ## Check format, lints, house rules and the dependency tree
+	cargo fmt --all --check
+	cargo xtask boundary
+	cargo xtask tidy
+	cargo deny --log-level error check bans licenses sources
+
+.PHONY: bench
+bench: ## Measure an optimized build: make bench ARGS="..."
+	cargo xtask bench $(ARGS)
+
+.PHONY: ci
+ci: ## Run all that CI runs
+	.ci/run

@@ -1,0 +1,98 @@
+//! `deerflow doctor`: looks at everything a start needs and says how to mend what is missing.
+
+mod checks;
+mod report;
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use harness::config::{AppConfig, DatabaseConfig, ModelConfig};
+
+use crate::cli::FileArgs;
+use crate::config::{Environment, Loaded, Settings, load};
+pub use report::{Finding, Verdict};
+
+/// Longest wait for the database.
+const PROBE_LIMIT: Duration = Duration::from_secs(10);
+
+/// Opens the configured database and closes it again.
+#[async_trait]
+pub trait DatabaseProbe: Send + Sync {
+    /// What answered (kind, version), or why nothing did.
+    async fn probe(&self, database: &DatabaseConfig, settings: &Settings) -> Result<String, String>;
+}
+
+/// Judges whether a model entry's provider can be built; the error says what to configure.
+pub trait ProviderProbe: Send + Sync {
+    /// The provider's kind, or why there is none.
+    fn probe(&self, model: &ModelConfig) -> Result<String, String>;
+}
+
+/// What the composition root knows that this crate's commands do not.
+#[derive(Clone, Copy, Default)]
+pub struct Probes<'a> {
+    /// For the database; without it only its directory is looked at.
+    pub database: Option<&'a dyn DatabaseProbe>,
+    /// For model providers; without it only their variables are looked at.
+    pub provider: Option<&'a dyn ProviderProbe>,
+}
+
+/// Prints every finding to `out`; fails when a start would.
+pub async fn run(args: &FileArgs, environment: &Environment, probes: Probes<'_>, out: &mut (dyn Write + Send)) -> anyhow::Result<ExitCode> {
+    let findings = examine(args, environment, probes).await;
+    for finding in &findings {
+        writeln!(out, "{finding}")?;
+    }
+    let count = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count();
+    let (failed, warned) = (count(Verdict::Fail), count(Verdict::Warn));
+    writeln!(out, "{failed} failed, {warned} to look at, {} fine", count(Verdict::Ok))?;
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Every finding, in the order in which a start needs things.
+pub async fn examine(args: &FileArgs, environment: &Environment, probes: Probes<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let loaded = load(args.config.as_deref(), environment);
+    findings.extend(checks::configuration(&loaded));
+    let config = loaded.ok().map(|Loaded { config, .. }| config);
+    if let Some(config) = &config {
+        findings.extend(checks::models(config, probes.provider));
+    }
+    match Settings::from_environment(environment) {
+        Err(error) => findings.push(Finding::fail("environment", error.to_string(), "set the variable to an allowed value, or unset it")),
+        Ok(settings) => {
+            findings.push(checks::exposure(&settings));
+            findings.push(checks::port(&settings));
+            findings.push(checks::writable("home directory", &settings.home));
+            if let Some(config) = &config {
+                findings.extend(database(config, &settings, probes.database).await);
+            }
+        }
+    }
+    findings.push(checks::open_files());
+    findings
+}
+
+async fn database(config: &AppConfig, settings: &Settings, probe: Option<&dyn DatabaseProbe>) -> Vec<Finding> {
+    let mut findings = checks::database_directory(&config.database, settings);
+    let usable = findings.iter().all(|finding| finding.verdict != Verdict::Fail);
+    if let (true, Some(probe)) = (usable, probe) {
+        let probed = tokio::time::timeout(PROBE_LIMIT, probe.probe(&config.database, settings));
+        let mend = "check the `database` section and that the server behind it runs";
+        findings.push(match probed.await {
+            Ok(Ok(answer)) => Finding::ok("database", answer),
+            Ok(Err(cause)) => Finding::fail("database", cause, mend),
+            Err(_) => {
+                let found = format!("no answer within {} s", PROBE_LIMIT.as_secs());
+                Finding::fail("database", found, mend)
+            }
+        });
+    }
+    findings
+}
+
+#[cfg(test)]
+#[path = "doctor_tests.rs"]
+mod tests;

@@ -1,0 +1,174 @@
+//! The single looks of the doctor. None of them leaves a trace.
+
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+use std::path::Path;
+
+use harness::config::{AppConfig, DatabaseBackend, DatabaseConfig};
+use rustix::process::{Resource, getrlimit};
+
+use super::ProviderProbe;
+use super::report::{Finding, Verdict};
+use crate::config::{ConfigError, Exposure, Loaded, Settings};
+
+/// Free bytes below which a database should not be started.
+const LEAST_FREE_BYTES: u64 = 64 * 1024 * 1024;
+/// Free bytes below which somebody should look.
+const LOW_FREE_BYTES: u64 = 1024 * 1024 * 1024;
+/// Open files below which many viewers at once run dry.
+const FEW_OPEN_FILES: u64 = 4096;
+
+pub(super) fn configuration(loaded: &Result<Loaded, ConfigError>) -> Vec<Finding> {
+    let subject = "configuration";
+    match loaded {
+        Err(error) => {
+            let mend = "mend the named place; `deerflow config example` prints a commented example";
+            vec![Finding::fail(subject, error.to_string(), mend)]
+        }
+        Ok(Loaded { path: None, .. }) => vec![Finding::warn(
+            subject,
+            "no config.yaml found, the built-in defaults with a scripted model are used",
+            "`deerflow config example > config.yaml`, then name your models in it",
+        )],
+        Ok(Loaded { path: Some(path), warnings, .. }) => {
+            let mut findings = vec![Finding::ok(subject, format!("{} is valid", path.display()))];
+            findings.extend(warnings.iter().map(|warning| Finding::warn(subject, warning.to_string(), "mend the named place")));
+            findings
+        }
+    }
+}
+
+pub(super) fn models(config: &AppConfig, probe: Option<&dyn ProviderProbe>) -> Vec<Finding> {
+    let subject = "models";
+    if config.models.is_empty() {
+        return vec![Finding::fail(
+            subject,
+            "none is configured",
+            "add an entry to `models` in config.yaml; `deerflow config example` shows one",
+        )];
+    }
+    let mut findings: Vec<Finding> = config
+        .models
+        .iter()
+        .map(|model| {
+            let provider = probe.map_or(Ok(model.provider.clone()), |probe| probe.probe(model));
+            match (model.require_resolved(), provider) {
+                (Err(missing), _) => {
+                    let mend = format!("set {} in the environment or in .env", missing.variable);
+                    Finding::warn(subject, missing.to_string(), mend)
+                }
+                (_, Err(cause)) => {
+                    Finding::warn(subject, format!("`{}` cannot be used: {cause}", model.name), "change `use` of this entry")
+                }
+                (_, Ok(kind)) => Finding::ok(subject, format!("`{}` through {kind}", model.name)),
+            }
+        })
+        .collect();
+    if findings.iter().all(|finding| finding.verdict != Verdict::Ok) {
+        let mend = "mend at least one of the entries above";
+        findings.push(Finding::fail(subject, "not one can be used", mend));
+    }
+    findings
+}
+
+pub(super) fn exposure(settings: &Settings) -> Finding {
+    let subject = "authentication";
+    match settings.exposure() {
+        Ok(Exposure::Anywhere) => {
+            Finding::warn(subject, Exposure::Anywhere.to_string(), "make sure that something in front of this server signs users in")
+        }
+        Ok(exposure) => Finding::ok(subject, exposure.to_string()),
+        Err(error) => Finding::fail(subject, error.to_string(), "set GATEWAY_HOST=127.0.0.1, or DEER_FLOW_ALLOW_INSECURE_BIND=1"),
+    }
+}
+
+pub(super) fn port(settings: &Settings) -> Finding {
+    let subject = "port";
+    let host = settings.host.trim_start_matches('[').trim_end_matches(']');
+    let address = format!("{}:{}", settings.host, settings.port);
+    match TcpListener::bind((host, settings.port)) {
+        Ok(_) => Finding::ok(subject, format!("{address} is free")),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            Finding::fail(subject, format!("{address} is in use"), "stop what listens there, or choose another GATEWAY_PORT")
+        }
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Finding::fail(subject, format!("{address} may not be used by this user"), "choose a GATEWAY_PORT of 1024 or more")
+        }
+        Err(error) => {
+            Finding::fail(subject, format!("{address} cannot be used: {error}"), "set GATEWAY_HOST to an address of this machine")
+        }
+    }
+}
+
+pub(super) fn writable(subject: &'static str, directory: &Path) -> Finding {
+    let existing = nearest_existing(directory);
+    match try_writing(existing) {
+        Ok(()) if existing == directory => Finding::ok(subject, format!("{} is writable", directory.display())),
+        Ok(()) => Finding::ok(subject, format!("{} can be made", directory.display())),
+        Err(error) => Finding::fail(
+            subject,
+            format!("{} is not writable: {error}", existing.display()),
+            "give this user the right to write there, or set DEER_FLOW_HOME to another directory",
+        ),
+    }
+}
+
+pub(super) fn database_directory(database: &DatabaseConfig, settings: &Settings) -> Vec<Finding> {
+    match database.backend {
+        DatabaseBackend::Sqlite => {
+            let directory = settings.sqlite_dir(database);
+            vec![writable("database directory", &directory), free_space(nearest_existing(&directory))]
+        }
+        DatabaseBackend::Memory => vec![Finding::warn(
+            "database",
+            "nothing outlives the process, since `database.backend` is memory",
+            "set `database.backend` to sqlite or postgres to keep conversations",
+        )],
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn open_files() -> Finding {
+    let subject = "open files";
+    match getrlimit(Resource::Nofile).current {
+        Some(limit) if limit < FEW_OPEN_FILES => Finding::warn(
+            subject,
+            format!("this process may open {limit} files, each viewer takes one"),
+            format!("raise the limit: `ulimit -n {FEW_OPEN_FILES}` or LimitNOFILE of the service"),
+        ),
+        Some(limit) => Finding::ok(subject, format!("up to {limit}")),
+        None => Finding::ok(subject, "no limit"),
+    }
+}
+
+fn free_space(directory: &Path) -> Finding {
+    let subject = "disk";
+    let mend = "free some space, or point `database.sqlite_dir` to another disk";
+    let bytes = match rustix::fs::statvfs(directory) {
+        Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
+        Err(error) => {
+            let found = format!("the free space of {} is unknown: {error}", directory.display());
+            return Finding::warn(subject, found, mend);
+        }
+    };
+    let found = format!("{} MiB free under {}", bytes / (1024 * 1024), directory.display());
+    match bytes {
+        ..LEAST_FREE_BYTES => Finding::fail(subject, found, mend),
+        LEAST_FREE_BYTES..LOW_FREE_BYTES => Finding::warn(subject, found, mend),
+        LOW_FREE_BYTES.. => Finding::ok(subject, found),
+    }
+}
+
+fn nearest_existing(directory: &Path) -> &Path {
+    directory.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(directory)
+}
+
+fn try_writing(directory: &Path) -> io::Result<()> {
+    if !directory.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::NotADirectory));
+    }
+    let path = directory.join(format!(".deerflow-doctor-{}", std::process::id()));
+    fs::write(&path, b"")?;
+    fs::remove_file(&path)
+}

@@ -1,0 +1,143 @@
+//! The doctor on healthy and broken machines.
+
+use std::fs;
+use std::net::TcpListener;
+
+use super::*;
+
+struct Sick;
+
+#[async_trait]
+impl DatabaseProbe for Sick {
+    async fn probe(&self, _: &DatabaseConfig, _: &Settings) -> Result<String, String> {
+        Err("connection refused".to_owned())
+    }
+}
+
+struct Silent;
+
+#[async_trait]
+impl DatabaseProbe for Silent {
+    async fn probe(&self, _: &DatabaseConfig, _: &Settings) -> Result<String, String> {
+        std::future::pending().await
+    }
+}
+
+struct OnlyScripted;
+
+impl ProviderProbe for OnlyScripted {
+    fn probe(&self, model: &ModelConfig) -> Result<String, String> {
+        match model.provider.as_str() {
+            "scripted" => Ok("scripted".to_owned()),
+            other => Err(format!("unknown provider {other}")),
+        }
+    }
+}
+
+struct Machine {
+    dir: tempfile::TempDir,
+}
+
+impl Machine {
+    fn with(config: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("config.yaml"), config).unwrap();
+        Self { dir }
+    }
+
+    async fn findings(&self, variables: &[(&str, &str)], probes: Probes<'_>) -> Vec<Finding> {
+        let port = [("GATEWAY_PORT", "0")];
+        let environment = Environment::of(self.dir.path(), port.iter().chain(variables).copied());
+        examine(&FileArgs::default(), &environment, probes).await
+    }
+}
+
+const GOOD: &str = "config_version: 34\nmodels: [{name: s, use: scripted, model: s}]\n";
+
+fn of<'a>(findings: &'a [Finding], subject: &str) -> Vec<&'a Finding> {
+    findings.iter().filter(|finding| finding.subject == subject).collect()
+}
+
+fn failures(findings: &[Finding]) -> Vec<&str> {
+    findings.iter().filter(|finding| finding.verdict == Verdict::Fail).map(|finding| finding.subject).collect()
+}
+
+#[tokio::test]
+async fn a_healthy_machine_has_no_failure_and_no_trace_is_left() {
+    let machine = Machine::with(GOOD);
+    let findings = machine.findings(&[], Probes::default()).await;
+    assert_eq!(failures(&findings), [""; 0], "{findings:?}");
+    assert_eq!(fs::read_dir(machine.dir.path()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn every_failure_says_how_to_mend_it() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let machine = Machine::with("title: {max_words: 99}\n");
+    let blocked = machine.dir.path().join("config.yaml/home");
+    let home = blocked.to_str().unwrap();
+    let findings = machine.findings(&[("GATEWAY_PORT", &port), ("DEER_FLOW_HOME", home)], Probes::default()).await;
+    assert_eq!(failures(&findings), ["configuration", "port", "home directory"]);
+    assert!(findings.iter().all(|finding| finding.verdict == Verdict::Ok || !finding.mend.is_empty()));
+    assert!(of(&findings, "configuration")[0].found.contains("config.yaml:1:20"), "{findings:?}");
+}
+
+#[tokio::test]
+async fn a_missing_key_is_a_warning_while_another_model_works() {
+    let machine = Machine::with(
+        "config_version: 34\nmodels:\n  - {name: s, use: scripted, model: s}\n  - {name: g, use: openai, model: m, api_key: $K}\n",
+    );
+    let findings = machine.findings(&[], Probes::default()).await;
+    let models = of(&findings, "models");
+    assert_eq!(models[1].verdict, Verdict::Warn);
+    assert_eq!(models[1].mend, "set K in the environment or in .env");
+    assert_eq!(failures(&findings), [""; 0]);
+}
+
+#[tokio::test]
+async fn no_usable_model_is_a_failure() {
+    let machine = Machine::with("config_version: 34\nmodels: [{name: a, use: b, model: c}]\n");
+    let probes = Probes { provider: Some(&OnlyScripted), ..Probes::default() };
+    assert_eq!(failures(&machine.findings(&[], probes).await), ["models"]);
+    let machine = Machine::with("config_version: 34\n");
+    assert_eq!(failures(&machine.findings(&[], probes).await), ["models"]);
+}
+
+#[tokio::test]
+async fn the_database_is_asked_when_somebody_can_ask_it() {
+    let machine = Machine::with(GOOD);
+    let probes = Probes { database: Some(&Sick), ..Probes::default() };
+    let findings = machine.findings(&[], probes).await;
+    assert_eq!(failures(&findings), ["database"]);
+    assert_eq!(of(&findings, "database")[0].found, "connection refused");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_that_never_answers_is_given_up() {
+    let machine = Machine::with(GOOD);
+    let probes = Probes { database: Some(&Silent), ..Probes::default() };
+    let findings = machine.findings(&[], probes).await;
+    assert_eq!(of(&findings, "database")[0].found, "no answer within 10 s");
+}
+
+#[tokio::test]
+async fn an_open_door_is_a_failure_unless_it_is_named() {
+    let machine = Machine::with(GOOD);
+    let open = [("GATEWAY_HOST", "0.0.0.0")];
+    assert_eq!(failures(&machine.findings(&open, Probes::default()).await), ["authentication"]);
+    let named = [open[0], ("DEER_FLOW_ALLOW_INSECURE_BIND", "1")];
+    assert_eq!(failures(&machine.findings(&named, Probes::default()).await), [""; 0]);
+}
+
+#[tokio::test]
+async fn the_exit_code_tells_failure() {
+    let machine = Machine::with("models: [\n");
+    let environment = Environment::of(machine.dir.path(), [("GATEWAY_PORT", "0")]);
+    let mut out = Vec::new();
+    let code = run(&FileArgs::default(), &environment, Probes::default(), &mut out).await.unwrap();
+    assert_eq!(code, ExitCode::FAILURE);
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.starts_with("FAIL  configuration: "), "{text}");
+    assert!(text.contains("mend: "), "{text}");
+}

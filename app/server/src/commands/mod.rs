@@ -1,0 +1,4 @@
+//! The commands of the binary that are not `serve`.
+
+pub mod config;
+pub mod doctor;

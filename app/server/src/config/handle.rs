@@ -1,0 +1,169 @@
+//! The configuration in force: frozen values, replaced as a whole when the file changes for the better.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use harness::config::AppConfig;
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::environment::Environment;
+use super::error::ConfigError;
+use super::load::{Loaded, digest, parse, read_text};
+
+/// Sections that are read once, at the start.
+pub const STARTUP_ONLY: [&str; 15] = [
+    "plugins",
+    "database",
+    "checkpointer",
+    "run_events",
+    "agent_storage",
+    "stream_bridge",
+    "sandbox",
+    "log_level",
+    "logging",
+    "channels",
+    "channel_connections",
+    "scheduler",
+    "mcp_tasks",
+    "run_ownership",
+    "dedupe_storage",
+];
+
+/// The configuration in force. Clones share it.
+#[derive(Clone)]
+pub struct ConfigHandle {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    path: Option<PathBuf>,
+    environment: Environment,
+    current: watch::Sender<Arc<AppConfig>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// The text (or the failure to read it) that was judged last.
+    seen: Option<u64>,
+    /// The sections in force, by fingerprint.
+    fingerprints: BTreeMap<String, u64>,
+}
+
+/// What a look at the file led to.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Reload {
+    /// The file is as it was when last looked at, or there is none.
+    Unchanged,
+    /// A new configuration is in force, except for these sections, which need a restart.
+    Replaced {
+        /// Changed sections that are read once, at the start.
+        awaiting_restart: Vec<&'static str>,
+    },
+    /// The file is broken; the last good configuration stays in force.
+    Refused(ConfigError),
+}
+
+impl ConfigHandle {
+    /// Puts `loaded` in force.
+    pub fn new(loaded: Loaded, environment: Environment) -> Self {
+        let (current, _) = watch::channel(Arc::new(loaded.config));
+        Self {
+            inner: Arc::new(Inner {
+                path: loaded.path,
+                environment,
+                current,
+                state: Mutex::new(State { seen: loaded.text_digest, fingerprints: loaded.fingerprints }),
+            }),
+        }
+    }
+
+    /// The configuration in force now. Take it once per piece of work: it never changes under you.
+    pub fn current(&self) -> Arc<AppConfig> {
+        Arc::clone(&self.inner.current.borrow())
+    }
+
+    /// For those who rebuild something whenever the configuration changes.
+    pub fn subscribe(&self) -> watch::Receiver<Arc<AppConfig>> {
+        self.inner.current.subscribe()
+    }
+
+    /// The file behind the configuration; `None` for the built-in defaults.
+    pub fn path(&self) -> Option<&Path> {
+        self.inner.path.as_deref()
+    }
+
+    /// Looks at the file now. Each content is judged and logged once.
+    pub fn reload_now(&self) -> Reload {
+        let Some(path) = &self.inner.path else {
+            return Reload::Unchanged;
+        };
+        let mut state = self.inner.state.lock().unwrap_or_else(PoisonError::into_inner);
+
+        let text = read_text(path);
+        let seen = match &text {
+            Ok(text) => digest(text),
+            Err(error) => digest(&error.to_string()),
+        };
+        if state.seen.replace(seen) == Some(seen) {
+            return Reload::Unchanged;
+        }
+        match text.and_then(|text| parse(&text, path, &self.inner.environment)) {
+            Ok(loaded) => self.replace(&mut state, loaded),
+            Err(error) => {
+                tracing::error!(%error, "configuration change refused, the last good one stays in force");
+                Reload::Refused(error)
+            }
+        }
+    }
+
+    fn replace(&self, state: &mut State, mut loaded: Loaded) -> Reload {
+        for warning in &loaded.warnings {
+            tracing::warn!("{warning}");
+        }
+        if loaded.fingerprints == state.fingerprints {
+            return Reload::Unchanged;
+        }
+        let awaiting_restart: Vec<&'static str> =
+            STARTUP_ONLY.into_iter().filter(|section| loaded.fingerprints.get(*section) != state.fingerprints.get(*section)).collect();
+        for section in &awaiting_restart {
+            match state.fingerprints.get(*section) {
+                Some(&running) => loaded.fingerprints.insert((*section).to_owned(), running),
+                None => loaded.fingerprints.remove(*section),
+            };
+        }
+        keep_startup_sections(&mut loaded.config, &self.current());
+        state.fingerprints = loaded.fingerprints;
+        self.inner.current.send_replace(Arc::new(loaded.config));
+
+        if awaiting_restart.is_empty() {
+            tracing::info!("configuration reloaded");
+        } else {
+            tracing::warn!(sections = awaiting_restart.join(", "), "configuration reloaded, these sections take effect after a restart");
+        }
+        Reload::Replaced { awaiting_restart }
+    }
+}
+
+/// Puts the sections that the process was started with back into `new`.
+fn keep_startup_sections(new: &mut AppConfig, running: &AppConfig) {
+    new.database = running.database.clone();
+    new.run_events = running.run_events.clone();
+    new.stream_bridge = running.stream_bridge.clone();
+    new.sandbox = running.sandbox.clone();
+    new.log_level = running.log_level;
+    new.logging = running.logging.clone();
+    new.run_ownership = running.run_ownership.clone();
+    for section in STARTUP_ONLY {
+        match running.other.get(section) {
+            Some(value) => new.other.insert(section, Value::clone(value)),
+            None => new.other.remove(section),
+        };
+    }
+}
+
+#[cfg(test)]
+#[path = "handle_tests.rs"]
+mod tests;

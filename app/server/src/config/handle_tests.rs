@@ -1,0 +1,130 @@
+//! Edits while the server runs.
+
+use std::fs;
+use std::time::Duration;
+
+use harness::config::DatabaseBackend;
+use tokio_util::sync::CancellationToken;
+
+use super::super::load::load_file;
+use super::super::watch::watch;
+use super::*;
+
+struct Edited {
+    dir: tempfile::TempDir,
+    handle: ConfigHandle,
+}
+
+impl Edited {
+    fn starting_with(text: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.yaml");
+        fs::write(&path, text).unwrap();
+        let environment = Environment::of(dir.path(), [("KEY", "value")]);
+        let loaded = load_file(&path, &environment).unwrap();
+        Self { handle: ConfigHandle::new(loaded, environment), dir }
+    }
+
+    fn write(&self, text: &str) {
+        fs::write(self.dir.path().join("config.yaml"), text).unwrap();
+    }
+
+    fn words(&self) -> u32 {
+        self.handle.current().title.max_words
+    }
+}
+
+#[test]
+fn a_good_edit_is_taken_and_running_work_keeps_its_own() {
+    let edited = Edited::starting_with("title: {max_words: 5}\n");
+    let running = edited.handle.current();
+    let seen = edited.handle.subscribe();
+    edited.write("title: {max_words: 8}\n");
+    assert!(matches!(edited.handle.reload_now(), Reload::Replaced { .. }));
+    assert_eq!(edited.words(), 8);
+    assert_eq!(running.title.max_words, 5);
+    assert_eq!(seen.borrow().title.max_words, 8);
+    assert!(seen.has_changed().unwrap());
+}
+
+#[test]
+fn a_broken_edit_keeps_the_last_good_one_and_is_judged_once() {
+    let edited = Edited::starting_with("title: {max_words: 5}\n");
+    for broken in ["title: {max_words: 99}\n", "title: [\n", "title: {max_words: $UNSET}\n", "- list\n"] {
+        edited.write(broken);
+        assert!(matches!(edited.handle.reload_now(), Reload::Refused(_)), "{broken}");
+        assert!(matches!(edited.handle.reload_now(), Reload::Unchanged), "{broken}");
+        assert_eq!(edited.words(), 5);
+    }
+    edited.write("title: {max_words: 6}\n");
+    edited.handle.reload_now();
+    assert_eq!(edited.words(), 6);
+}
+
+#[test]
+fn a_file_that_disappears_keeps_the_last_good_one() {
+    let edited = Edited::starting_with("title: {max_words: 5}\n");
+    fs::remove_file(edited.dir.path().join("config.yaml")).unwrap();
+    assert!(matches!(edited.handle.reload_now(), Reload::Refused(_)));
+    assert!(matches!(edited.handle.reload_now(), Reload::Unchanged));
+    assert_eq!(edited.words(), 5);
+    edited.write("title: {max_words: 7}\n");
+    edited.handle.reload_now();
+    assert_eq!(edited.words(), 7);
+}
+
+#[test]
+fn a_comment_wakes_nobody() {
+    let edited = Edited::starting_with("title: {max_words: 5}\n");
+    let seen = edited.handle.subscribe();
+    edited.write("# a comment\ntitle: {max_words: 5}\n");
+    assert!(matches!(edited.handle.reload_now(), Reload::Unchanged));
+    assert!(!seen.has_changed().unwrap());
+}
+
+#[test]
+fn startup_sections_wait_for_a_restart_and_are_named() {
+    let edited = Edited::starting_with("title: {max_words: 5}\nscheduler: {enabled: false}\n");
+    edited.write("title: {max_words: 6}\ndatabase: {backend: memory}\nscheduler: {enabled: true}\nlog_level: debug\n");
+    let Reload::Replaced { awaiting_restart } = edited.handle.reload_now() else {
+        panic!("not replaced");
+    };
+    assert_eq!(awaiting_restart, ["database", "log_level", "scheduler"]);
+    let current = edited.handle.current();
+    assert_eq!(current.title.max_words, 6);
+    assert_eq!(current.database.backend, DatabaseBackend::Sqlite);
+    assert_eq!(current.untyped("scheduler").unwrap()["enabled"], false);
+
+    edited.write("title: {max_words: 7}\nscheduler: {enabled: false}\n");
+    let Reload::Replaced { awaiting_restart } = edited.handle.reload_now() else {
+        panic!("not replaced");
+    };
+    assert_eq!(awaiting_restart, [""; 0]);
+}
+
+#[test]
+fn built_in_defaults_never_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let environment = Environment::of(dir.path().join("project"), [("A", "b")]);
+    let loaded = super::super::load::load(None, &environment).unwrap();
+    let handle = ConfigHandle::new(loaded, environment);
+    assert!(handle.path().is_none());
+    assert!(matches!(handle.reload_now(), Reload::Unchanged));
+}
+
+#[tokio::test]
+async fn the_watcher_takes_an_edit_and_stops_when_told() {
+    let edited = Edited::starting_with("title: {max_words: 5}\n");
+    let mut seen = edited.handle.subscribe();
+    let shutdown = CancellationToken::new();
+    let editing = async {
+        // Replaced by renaming, as editors do.
+        let draft = edited.dir.path().join("draft");
+        fs::write(&draft, "title: {max_words: 9}\n").unwrap();
+        fs::rename(&draft, edited.dir.path().join("config.yaml")).unwrap();
+        tokio::time::timeout(Duration::from_secs(30), seen.changed()).await.unwrap().unwrap();
+        shutdown.cancel();
+    };
+    tokio::join!(watch(edited.handle.clone(), shutdown.clone()), editing);
+    assert_eq!(edited.words(), 9);
+}

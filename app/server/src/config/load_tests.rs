@@ -1,0 +1,305 @@
+//! From text to configuration: what loads, what is refused, and in which words.
+
+use harness::config::{DatabaseBackend, RunEventsBackend};
+use secrecy::ExposeSecret;
+
+use super::super::known_keys;
+use super::super::upgrade::EXAMPLE;
+use super::*;
+
+const FILE: &str = "config.yaml";
+/// Sections whose every key has a type, at each place of the table.
+const TYPED_PLACES: [&str; 27] = [
+    "logging",
+    "logging.enhance",
+    "token_usage",
+    "title",
+    "suggestions",
+    "summarization",
+    "memory",
+    "uploads",
+    "agents_api",
+    "llm_call",
+    "circuit_breaker",
+    "run_ownership",
+    "run_events",
+    "database",
+    "database.checkpoint_delta",
+    "database.checkpoint_graph_cache",
+    "database.checkpoint_cache",
+    "stream_bridge",
+    "sandbox",
+    "sandbox.ownership",
+    "sandbox.mounts[]",
+    "auth",
+    "auth.local",
+    "runs",
+    "testing",
+    "tools[]",
+    "tool_groups[]",
+];
+
+fn load_with(text: &str, variables: &[(&str, &str)]) -> Result<Loaded, ConfigError> {
+    parse(text, Path::new(FILE), &Environment::of("/", variables.iter().copied()))
+}
+
+fn refusal(text: &str) -> String {
+    load_with(text, &[]).unwrap_err().to_string()
+}
+
+#[test]
+fn the_example_loads_without_a_warning_and_equals_the_defaults() {
+    let loaded = load_with(EXAMPLE, &[]).unwrap();
+    assert_eq!(loaded.warnings, []);
+    let mut config = loaded.config;
+    assert_eq!(config.models[0].provider, "scripted");
+    config.models.clear();
+    config.tools.clear();
+    config.tool_groups.clear();
+    config.config_version = 0;
+    assert_eq!(format!("{config:?}"), format!("{:?}", AppConfig::default()));
+}
+
+#[test]
+fn the_example_loads_with_its_comments_taken_off() {
+    let mut inside = String::new();
+    for line in EXAMPLE.lines().skip_while(|line| !line.starts_with("config_version")) {
+        let is_key = |text: &str| {
+            let key = text.trim_start().trim_start_matches("- ").trim_start_matches('{');
+            key.split_once(':').is_some_and(|(key, _)| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'))
+        };
+        match line.strip_prefix('#') {
+            Some(rest) if rest.starts_with(' ') && is_key(rest) => inside.push_str(&format!(" {rest}\n")),
+            Some(_) => {}
+            None => inside.push_str(&format!("{line}\n")),
+        }
+    }
+    let variables = ["OPENAI_API_KEY", "DATABASE_URL", "REDIS_URL", "TOKEN", "PROVISIONER_API_KEY"];
+    let loaded = load_with(&inside, &variables.map(|name| (name, "value"))).unwrap_or_else(|error| panic!("{error}\n{inside}"));
+    assert_eq!(loaded.warnings, [], "{inside}");
+    assert_eq!(loaded.config.models.len(), 2);
+}
+
+#[test]
+fn the_example_names_every_typed_key() {
+    let top = ["config_version", "log_level", "max_recursion_limit", "models", "tools", "tool_groups"];
+    for key in top {
+        assert!(EXAMPLE.contains(&format!("\n{key}:")), "{key}");
+    }
+    for at in TYPED_PLACES {
+        let section = at.split(['.', '[']).next().unwrap();
+        let start = EXAMPLE.find(&format!("\n{section}:")).unwrap_or_else(|| panic!("{section}"));
+        let end = EXAMPLE[start..].find("\n\n").map_or(EXAMPLE.len(), |length| start + length);
+        for key in known_keys::place(at).unwrap().keys() {
+            let legacy = at == "memory" && !EXAMPLE[start..end].contains(&format!(" {key}:")) || key.starts_with("preserve_recent_skill");
+            let named = EXAMPLE[start..end].contains(&format!("{key}:"));
+            assert!(named || legacy, "{at}.{key}");
+        }
+    }
+}
+
+#[test]
+fn every_known_key_of_a_typed_section_reaches_its_type() {
+    let untyped = ["memory.", "summarization.preserve_recent_skill", "sandbox.mounts"];
+    let memory_typed = ["enabled", "mode", "injection_enabled", "shutdown_flush_timeout_seconds", "manager_class", "backend_config"];
+    for at in TYPED_PLACES {
+        for key in known_keys::place(at).unwrap().keys() {
+            let path = format!("{}.{key}", at.replace("[]", "[0]"));
+            let skipped = untyped.iter().any(|prefix| path.starts_with(prefix));
+            if skipped && !(at == "memory" && memory_typed.contains(&key)) {
+                continue;
+            }
+            let mut text = String::new();
+            let mut indent = 0;
+            for segment in at.split('.') {
+                let (name, is_list) = match segment.strip_suffix("[]") {
+                    Some(name) => (name, true),
+                    None => (segment, false),
+                };
+                text.push_str(&format!("{}{name}:\n", " ".repeat(indent)));
+                indent += 2;
+                if is_list {
+                    text.push_str(&format!("{}-\n", " ".repeat(indent)));
+                    indent += 2;
+                }
+            }
+            text.push_str(&format!("{}{key}: [[[nonsense]]]\n", " ".repeat(indent)));
+            let error = load_with(&text, &[]).expect_err(&path).to_string();
+            assert!(error.contains(&format!("`{path}")) || error.contains("lacks the key"), "{path}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_file_with_every_deerflow_key_loads_without_a_warning() {
+    let text = include_str!("../../tests/fixtures/deerflow_defaults.yaml");
+    let loaded = load_with(text, &[]).unwrap();
+    assert_eq!(loaded.warnings, []);
+    assert_eq!(loaded.config.run_events.backend, RunEventsBackend::Memory);
+    assert_eq!(loaded.config.untyped("scheduler").unwrap()["lease_seconds"], 120);
+}
+
+#[test]
+fn wrong_values_name_file_line_key_and_what_is_allowed() {
+    let cases = [
+        ("title:\n  max_words: 99\n", "config.yaml:2:14: `title.max_words` is 99, allowed: 1 to 20"),
+        ("title:\n  max_words: many\n", "config.yaml:2:14: `title.max_words` is \"many\", allowed: a whole number from 0"),
+        ("title:\n  max_words: -3\n", "config.yaml:2:14: `title.max_words` is -3, allowed: a whole number from 0"),
+        ("title:\n  enabled: perhaps\n", "config.yaml:2:12: `title.enabled` is \"perhaps\", allowed: true or false"),
+        ("title: 5\n", "config.yaml:1:8: `title` is 5, allowed: a map"),
+        ("title: []\n", "config.yaml:1:8: `title` is a list, allowed: a map"),
+        ("models: {}\n", "config.yaml:1:9: `models` is a map, allowed: a list"),
+        ("models:\n  - use: u\n    model: m\n", "config.yaml:2:5: `models[0]` lacks the key `name`"),
+        ("models:\n  - name: a\n    use: 5\n    model: m\n", "config.yaml:3:10: `models[0].use` is 5, allowed: text"),
+        (
+            "database:\n  backend: sqlit\n",
+            "config.yaml:2:12: `database.backend` is \"sqlit\", allowed: memory, sqlite, postgres; did you mean `sqlite`?",
+        ),
+        (
+            "log_level: loud\n",
+            "config.yaml:1:12: `log_level` is not allowed: found \"loud\", expected one of trace, debug, info, warning, \
+             error, critical",
+        ),
+        (
+            "summarization:\n  trigger: soon\n",
+            "config.yaml:2:12: `summarization.trigger` is not allowed: `{type: tokens|messages|fraction, value: number}` \
+             or a list of them",
+        ),
+        ("sandbox:\n  mounts:\n    - {host_path: /a}\n", "config.yaml:3:7: `sandbox.mounts[0]` lacks the key `container_path`"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(refusal(text), expected);
+    }
+}
+
+#[test]
+fn all_values_out_of_bounds_are_named_at_once() {
+    let text = "title: {max_words: 0}\nsuggestions:\n  max_suggestions: 9\n";
+    assert_eq!(
+        refusal(text),
+        "config.yaml:1:20: `title.max_words` is 0, allowed: 1 to 20\n\
+         config.yaml:3:20: `suggestions.max_suggestions` is 9, allowed: 1 to 5"
+    );
+}
+
+#[test]
+fn broken_yaml_names_file_and_line() {
+    let error = refusal("title:\n  max_words: [1\nmodels: 5\n");
+    assert!(error.starts_with("config.yaml:"), "{error}");
+}
+
+#[test]
+fn numbers_and_truth_values_may_come_as_text() {
+    let text = "title: {max_words: $WORDS, enabled: $ON}\nmemory: {shutdown_flush_timeout_seconds: '2.5'}\n";
+    let config = load_with(text, &[("WORDS", "7"), ("ON", "no")]).unwrap().config;
+    assert_eq!(config.title.max_words, 7);
+    assert!(!config.title.enabled);
+    assert_eq!(config.memory.shutdown_flush_timeout_seconds, 2.5);
+}
+
+#[test]
+fn a_wrong_value_from_a_variable_is_not_printed() {
+    let error = load_with("title: {max_words: $CANARY}\n", &[("CANARY", "s3cret")]).unwrap_err();
+    assert_eq!(error.to_string(), "config.yaml:1:20: `title.max_words` is the value of $CANARY, allowed: a whole number from 0");
+}
+
+#[test]
+fn empty_sections_fall_back_to_their_defaults() {
+    let config = load_with("title:\ndatabase: null\nmodels: ~\nsandbox:\n", &[]).unwrap().config;
+    assert_eq!(config.title.max_words, 6);
+    assert_eq!(config.database.backend, DatabaseBackend::Sqlite);
+    assert!(config.models.is_empty());
+}
+
+#[test]
+fn the_environment_overrides_the_file() {
+    let text = "config_version: 34\ndatabase: {backend: memory, pool_size: 3}\n";
+    let variables = [
+        ("DEERFLOW_DATABASE__BACKEND", "sqlite"),
+        ("DEERFLOW_TITLE__MAX_WORDS", "9"),
+        ("DEERFLOW_MODELS", "[{name=a, use=scripted, model=m}]"),
+        ("DEERFLOW_WRITE_FILE_MAX_BYTES", "5"),
+        ("DEERFLOW_PORT_8001_TCP", "tcp://10.0.0.1:8001"),
+        ("DEERFLOW_", "x"),
+        ("DEERFLOW_TITLE__", "x"),
+    ];
+    let loaded = load_with(text, &variables).unwrap();
+    assert_eq!(loaded.warnings, []);
+    assert_eq!(loaded.config.database.backend, DatabaseBackend::Sqlite);
+    assert_eq!(loaded.config.database.pool_size, 3);
+    assert_eq!(loaded.config.title.max_words, 9);
+    assert_eq!(loaded.config.models[0].name, "a");
+}
+
+#[test]
+fn a_wrong_override_names_its_variable() {
+    let cases = [
+        (("DEERFLOW_TITLE__MAX_WORDS", "50"), "environment variable DEERFLOW_TITLE__MAX_WORDS: `title.max_words` is 50, allowed: 1 to 20"),
+        (
+            ("DEERFLOW_TITLE__ENABLED", "perhaps"),
+            "environment variable DEERFLOW_TITLE__ENABLED: `title.enabled` is \"perhaps\", allowed: true or false",
+        ),
+    ];
+    for (variable, expected) in cases {
+        let error = load_with("title: {max_words: 5}\n", &[variable]).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+    let loaded = load_with("config_version: 34\n", &[("DEERFLOW_TITLE__MAX_WORD", "5")]).unwrap();
+    assert_eq!(
+        loaded.warnings[0].to_string(),
+        "environment variable DEERFLOW_TITLE__MAX_WORD: `title.max_word` is not a known key and has no effect; \
+         did you mean `max_words`?"
+    );
+}
+
+#[test]
+fn the_redis_address_may_come_from_the_environment() {
+    let address = |text: &str, variables: &[(&str, &str)]| {
+        let config = load_with(text, variables).unwrap().config;
+        config.stream_bridge.redis_url.unwrap().expose_secret().to_owned()
+    };
+    let text = "stream_bridge: {type: redis}\n";
+    assert_eq!(address(text, &[("REDIS_URL", "redis://b")]), "redis://b");
+    let both = [("REDIS_URL", "redis://b"), ("DEER_FLOW_STREAM_BRIDGE_REDIS_URL", "redis://a")];
+    assert_eq!(address(text, &both), "redis://a");
+    assert_eq!(address("stream_bridge: {type: redis, redis_url: 'redis://c'}\n", &both), "redis://c");
+    assert!(refusal(text).contains("`stream_bridge.redis_url` is empty"));
+}
+
+#[test]
+fn versions_other_than_the_current_one_are_mentioned() {
+    let warning = |text: &str| load_with(text, &[]).unwrap().warnings[0].to_string();
+    assert_eq!(warning("title: {}\n"), "config.yaml:1:1: `config_version` is missing; `deerflow config upgrade` brings the file to 34");
+    assert_eq!(
+        warning("title: {}\nconfig_version: 12\n"),
+        "config.yaml:2:1: `config_version` is 12; `deerflow config upgrade` brings the file to 34"
+    );
+    assert_eq!(warning("config_version: 99\n"), "config.yaml:1:1: `config_version` is 99, newer than the 34 that this build knows");
+}
+
+#[test]
+fn python_code_is_mentioned_as_not_loadable() {
+    let text = "config_version: 34\nplugins: [{use: a.b:C}]\nextensions: {middlewares: ['x:Y']}\n";
+    let keys: Vec<String> = load_with(text, &[]).unwrap().warnings.into_iter().map(|warning| warning.key).collect();
+    assert_eq!(keys, ["plugins", "extensions.middlewares"]);
+}
+
+#[test]
+fn without_a_file_the_scripted_model_serves() {
+    let empty = tempfile::tempdir().unwrap();
+    let root = empty.path().join("project");
+    std::fs::create_dir(&root).unwrap();
+    let loaded = load(None, &Environment::of(&root, [("A", "b")])).unwrap();
+    assert!(loaded.path.is_none());
+    assert_eq!(loaded.config.model(None).unwrap().provider, "scripted");
+    assert_eq!(loaded.config.database.backend, DatabaseBackend::Sqlite);
+}
+
+#[test]
+fn a_file_that_is_no_text_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(FILE);
+    std::fs::write(&path, b"title: \xff\xfe").unwrap();
+    let error = load_file(&path, &Environment::default()).unwrap_err();
+    assert!(error.to_string().contains("cannot be read"), "{error}");
+}

@@ -1,0 +1,192 @@
+//! What the environment decides about the server: where it listens, where it keeps its data, who may come in.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use harness::config::{DEFAULT_SQLITE_DIR, DatabaseConfig};
+
+use super::environment::{Environment, parse_switch};
+
+const DEFAULT_HOST: &str = "127.0.0.1";
+const DEFAULT_PORT: u16 = 8001;
+
+/// Settings of one server process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// `GATEWAY_HOST`: the address to listen on.
+    pub host: String,
+    /// `GATEWAY_PORT`: the port to listen on; 0 takes any free one.
+    pub port: u16,
+    /// `DEER_FLOW_PROJECT_ROOT`, else the working directory.
+    pub project_root: PathBuf,
+    /// `DEER_FLOW_HOME`, else `.deer-flow` in the project root: everything the server writes.
+    pub home: PathBuf,
+    /// `DEER_FLOW_AUTH_DISABLED`, never in production.
+    pub auth_disabled: bool,
+    /// `DEER_FLOW_ALLOW_INSECURE_BIND`: let everybody in, on any address.
+    pub allow_insecure_bind: bool,
+    /// `GATEWAY_CORS_ORIGINS`: web origins that may call with credentials.
+    pub cors_origins: Vec<String>,
+    /// `GATEWAY_ENABLE_DOCS`: serve the API's description.
+    pub docs_enabled: bool,
+    /// `DEER_FLOW_ENV`, else `ENVIRONMENT`.
+    pub deployment: Deployment,
+}
+
+/// Where a process runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Deployment {
+    /// Anywhere but production.
+    Development,
+    /// `prod` or `production`.
+    Production,
+}
+
+/// Why an environment describes no server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingsError {
+    /// A variable has a value that is not allowed.
+    #[error("environment variable {variable} is {found:?}, allowed: {allowed}")]
+    Variable {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        found: String,
+        /// What would do.
+        allowed: &'static str,
+    },
+    /// `DEER_FLOW_PROJECT_ROOT` is no directory.
+    #[error("DEER_FLOW_PROJECT_ROOT is {}, which is not a directory", path.display())]
+    ProjectRoot {
+        /// Its value.
+        path: PathBuf,
+    },
+    /// Everybody could come in from outside.
+    #[error(
+        "refusing to listen on {host} without authentication: anybody who reaches this address could run code here; \
+         listen on 127.0.0.1 (GATEWAY_HOST), or set DEER_FLOW_ALLOW_INSECURE_BIND=1 if something in front of this \
+         server signs users in"
+    )]
+    OpenToEverybody {
+        /// The address.
+        host: String,
+    },
+}
+
+/// How far a server without authentication can be reached; its text is for the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Exposure {
+    /// This machine only, as asked for.
+    LoopbackAuthDisabled,
+    /// This machine only.
+    Loopback,
+    /// Any machine, as asked for by name.
+    Anywhere,
+}
+
+impl std::fmt::Display for Exposure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::LoopbackAuthDisabled => "authentication is off, only this machine can connect",
+            Self::Loopback => "serving without authentication, only this machine can connect",
+            Self::Anywhere => "serving without authentication beyond this machine, since DEER_FLOW_ALLOW_INSECURE_BIND is set",
+        })
+    }
+}
+
+impl Settings {
+    /// Reads the settings; paths become absolute.
+    pub fn from_environment(environment: &Environment) -> Result<Self, SettingsError> {
+        let project_root = environment.project_root();
+        if environment.filled("DEER_FLOW_PROJECT_ROOT").is_some() && !project_root.is_dir() {
+            return Err(SettingsError::ProjectRoot { path: project_root });
+        }
+        let home = match environment.filled("DEER_FLOW_HOME") {
+            Some(home) => environment.resolve(home),
+            None => project_root.join(".deer-flow"),
+        };
+        let deployment = deployment(environment);
+        let production = deployment == Deployment::Production;
+        Ok(Self {
+            host: environment.filled("GATEWAY_HOST").unwrap_or(DEFAULT_HOST).to_owned(),
+            port: port(environment)?,
+            home,
+            project_root,
+            auth_disabled: switch(environment, "DEER_FLOW_AUTH_DISABLED", false)? && !production,
+            allow_insecure_bind: switch(environment, "DEER_FLOW_ALLOW_INSECURE_BIND", false)?,
+            cors_origins: list(environment.get("GATEWAY_CORS_ORIGINS").unwrap_or_default()),
+            docs_enabled: switch(environment, "GATEWAY_ENABLE_DOCS", true)?,
+            deployment,
+        })
+    }
+
+    /// Whether only this machine can reach the address.
+    pub fn is_loopback(&self) -> bool {
+        let host = self.host.trim_start_matches('[').trim_end_matches(']');
+        match host.parse::<IpAddr>() {
+            Ok(address) => address.to_canonical().is_loopback(),
+            Err(_) => host.eq_ignore_ascii_case("localhost"),
+        }
+    }
+
+    /// How far the server can be reached without signing in; an error when that is too far.
+    pub fn exposure(&self) -> Result<Exposure, SettingsError> {
+        match (self.is_loopback(), self.auth_disabled) {
+            (true, true) => Ok(Exposure::LoopbackAuthDisabled),
+            (true, false) => Ok(Exposure::Loopback),
+            (false, _) if self.allow_insecure_bind => Ok(Exposure::Anywhere),
+            (false, _) => Err(SettingsError::OpenToEverybody { host: self.host.clone() }),
+        }
+    }
+
+    /// The directory of the SQLite file: as configured, else inside [`Settings::home`].
+    pub fn sqlite_dir(&self, database: &DatabaseConfig) -> PathBuf {
+        if database.sqlite_dir.as_os_str() == DEFAULT_SQLITE_DIR {
+            self.home.join("data")
+        } else {
+            self.project_root.join(&database.sqlite_dir)
+        }
+    }
+}
+
+fn port(environment: &Environment) -> Result<u16, SettingsError> {
+    match environment.filled("GATEWAY_PORT") {
+        None => Ok(DEFAULT_PORT),
+        Some(text) => text.parse().map_err(|_| SettingsError::Variable {
+            variable: "GATEWAY_PORT",
+            found: text.to_owned(),
+            allowed: "a port from 0 to 65535",
+        }),
+    }
+}
+
+fn switch(environment: &Environment, variable: &'static str, default: bool) -> Result<bool, SettingsError> {
+    match environment.filled(variable) {
+        None => Ok(default),
+        Some(word) => parse_switch(word).ok_or_else(|| SettingsError::Variable {
+            variable,
+            found: word.to_owned(),
+            allowed: "1 or 0, true or false, yes or no, on or off",
+        }),
+    }
+}
+
+fn list(text: &str) -> Vec<String> {
+    text.split(',').map(|item| item.trim().trim_end_matches('/')).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+}
+
+fn deployment(environment: &Environment) -> Deployment {
+    let word = environment.filled("DEER_FLOW_ENV").or_else(|| environment.filled("ENVIRONMENT")).unwrap_or_default().to_ascii_lowercase();
+    match word.as_str() {
+        "prod" | "production" => Deployment::Production,
+        _ => Deployment::Development,
+    }
+}
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

@@ -1,0 +1,86 @@
+//! What counts as a reference, and what a missing one does.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn resolved(text: &str, variables: &[(&str, &str)]) -> (Value, Unset) {
+    let mut root = Node::parse(text).unwrap();
+    let environment = Environment::of("/", variables.iter().copied());
+    let unset = resolve(&mut root, Path::new("config.yaml"), &environment);
+    (root.to_json(), unset)
+}
+
+#[test]
+fn references_are_replaced_in_lists_and_maps_at_any_depth() {
+    let (value, unset) =
+        resolved("a: $X\nb: [$X, {c: $X, d: [$X]}]\nmodels:\n  - {name: m, api_key: $X, headers: {auth: $X}}\n", &[("X", "x")]);
+    assert_eq!(
+        value,
+        json!({
+            "a": "x", "b": ["x", {"c": "x", "d": ["x"]}],
+            "models": [{"name": "m", "api_key": "x", "headers": {"auth": "x"}}],
+        })
+    );
+    assert!(unset.problems.is_empty() && unset.warnings.is_empty());
+}
+
+#[test]
+fn only_a_whole_text_is_a_reference() {
+    let text = "a: pre-$X\nb: ' $X'\nc: '${X}'\nd: 5\ne: x$\n";
+    let (value, unset) = resolved(text, &[("X", "x"), ("{X}", "braced is a name like any other")]);
+    assert_eq!(value["a"], "pre-$X");
+    assert_eq!(value["b"], " $X");
+    assert_eq!(value["c"], "braced is a name like any other");
+    assert_eq!(value["e"], "x$");
+    assert!(unset.problems.is_empty());
+}
+
+#[test]
+fn a_value_is_not_read_again() {
+    let (value, _) = resolved("a: $X\n", &[("X", "$Y"), ("Y", "y")]);
+    assert_eq!(value["a"], "$Y");
+}
+
+#[test]
+fn an_empty_variable_is_a_value() {
+    let (value, unset) = resolved("a: $X\n", &[("X", "")]);
+    assert_eq!(value["a"], "");
+    assert!(unset.problems.is_empty());
+}
+
+#[test]
+fn a_missing_variable_is_named_with_file_line_and_key() {
+    let (_, unset) = resolved("title: {}\ndatabase:\n  postgres_url: $PG_URL\n", &[]);
+    assert_eq!(
+        unset.problems[0].to_string(),
+        "config.yaml:3:17: `database.postgres_url` refers to the environment variable PG_URL, which is not set"
+    );
+}
+
+#[test]
+fn a_missing_variable_of_a_model_or_tool_waits_until_it_is_used() {
+    let (value, unset) = resolved(
+        "models:\n  - name: a\n    api_key: $KEY\n    headers: {auth: $AUTH, keep: 1}\n    __unresolved: forged\n\
+         tools:\n  - {name: t, list: [$ITEM, 2]}\n",
+        &[],
+    );
+    assert!(unset.problems.is_empty());
+    assert_eq!(unset.warnings.len(), 3);
+    assert_eq!(
+        value,
+        json!({
+            "models": [{"name": "a", "headers": {"keep": 1}, "__unresolved": [
+                {"key": "api_key", "variable": "KEY"}, {"key": "headers.auth", "variable": "AUTH"},
+            ]}],
+            "tools": [{"name": "t", "list": [null, 2], "__unresolved": [{"key": "list[0]", "variable": "ITEM"}]}],
+        })
+    );
+}
+
+#[test]
+fn the_name_of_an_entry_stays_readable() {
+    let (value, _) = resolved("models:\n  - {name: a, use: u, model: $MODEL}\n", &[]);
+    assert_eq!(value["models"][0]["model"], "$MODEL");
+    assert_eq!(value["models"][0]["__unresolved"][0]["variable"], "MODEL");
+}

@@ -1,0 +1,191 @@
+//! The typed configuration: one section per file, defaults and bounds beside the fields.
+//!
+//! Values are plain and frozen once built: whoever needs them receives an `Arc<AppConfig>`. Reading files,
+//! resolving `$VARIABLES` and watching for changes belong to the application.
+//!
+//! To add a section: write `section.rs` with a struct that derives `Deserialize` with `#[serde(default)]`, give it a
+//! `check` when values have bounds, add a field and a call below, name its keys in the application's table of
+//! known keys and in `config.example.yaml` (a test compares them).
+
+mod auth;
+mod check;
+mod database;
+mod llm_call;
+mod logging;
+mod memory;
+mod models;
+mod open_keys;
+mod run_events;
+mod run_ownership;
+mod runs;
+mod sandbox;
+mod stream_bridge;
+mod suggestions;
+mod summarization;
+mod switches;
+mod title;
+mod tools;
+mod unresolved;
+mod uploads;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+pub use auth::{AuthConfig, LocalAuthConfig};
+use check::Checker;
+pub use check::{Violation, dotted};
+pub use database::{
+    CheckpointCacheConfig, CheckpointCacheKind, CheckpointChannelMode, CheckpointDeltaConfig, CheckpointGraphCacheConfig,
+    DEFAULT_SQLITE_DIR, DatabaseBackend, DatabaseConfig,
+};
+pub use llm_call::{CircuitBreakerConfig, LlmCallConfig};
+pub use logging::{LogFormat, LogLevel, LoggingConfig, LoggingEnhanceConfig};
+pub use memory::{MemoryConfig, MemoryMode};
+pub use models::ModelConfig;
+pub use open_keys::OpenKeys;
+pub use run_events::{RunEventsBackend, RunEventsConfig};
+pub use run_ownership::RunOwnershipConfig;
+pub use runs::RunsConfig;
+pub use sandbox::{OverflowPolicy, SandboxConfig, SandboxOwnershipConfig, SandboxOwnershipKind, VolumeMountConfig};
+pub use stream_bridge::{StreamBridgeConfig, StreamBridgeKind};
+pub use suggestions::SuggestionsConfig;
+pub use summarization::{ContextSize, ContextUnit, SummarizationConfig, Triggers};
+pub use switches::{AgentsApiConfig, TestingConfig, TokenUsageConfig};
+pub use title::TitleConfig;
+pub use tools::{ToolConfig, ToolGroupConfig};
+pub use unresolved::{MissingVariable, UnresolvedVariable};
+pub use uploads::UploadsConfig;
+
+/// The version of the configuration's layout that this build writes.
+pub const CURRENT_CONFIG_VERSION: u64 = 34;
+
+/// Everything that `config.yaml` decides.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct AppConfig {
+    /// The layout's version; 0 when the file does not say.
+    pub config_version: u64,
+    /// How much is logged.
+    pub log_level: LogLevel,
+    /// The shape of the log.
+    pub logging: LoggingConfig,
+    /// Most steps of one run.
+    pub max_recursion_limit: u64,
+    /// The models, the first being the default.
+    pub models: Vec<ModelConfig>,
+    /// The tools.
+    pub tools: Vec<ToolConfig>,
+    /// The groups of tools.
+    pub tool_groups: Vec<ToolGroupConfig>,
+    /// Where tools run.
+    pub sandbox: SandboxConfig,
+    /// Titles of threads.
+    pub title: TitleConfig,
+    /// Follow-up questions.
+    pub suggestions: SuggestionsConfig,
+    /// Shortening of long conversations.
+    pub summarization: SummarizationConfig,
+    /// Long-term memory.
+    pub memory: MemoryConfig,
+    /// Limits of attachments.
+    pub uploads: UploadsConfig,
+    /// Whether usage is shown.
+    pub token_usage: TokenUsageConfig,
+    /// Whether agents can be managed over HTTP.
+    pub agents_api: AgentsApiConfig,
+    /// Retries of model calls.
+    pub llm_call: LlmCallConfig,
+    /// When a failing provider is left alone.
+    pub circuit_breaker: CircuitBreakerConfig,
+    /// Limits of runs.
+    pub runs: RunsConfig,
+    /// Leases on runs.
+    pub run_ownership: RunOwnershipConfig,
+    /// The journal of runs.
+    pub run_events: RunEventsConfig,
+    /// The store of everything durable.
+    pub database: DatabaseConfig,
+    /// The road from runs to viewers.
+    pub stream_bridge: StreamBridgeConfig,
+    /// Sign-in.
+    pub auth: AuthConfig,
+    /// What only test setups want.
+    pub testing: TestingConfig,
+    /// Sections without a type of their own yet, as written.
+    #[serde(flatten)]
+    pub other: OpenKeys,
+}
+
+impl Default for AppConfig {
+    fn default() -> Self {
+        Self {
+            config_version: 0,
+            log_level: LogLevel::default(),
+            logging: LoggingConfig::default(),
+            max_recursion_limit: 1000,
+            models: Vec::new(),
+            tools: Vec::new(),
+            tool_groups: Vec::new(),
+            sandbox: SandboxConfig::default(),
+            title: TitleConfig::default(),
+            suggestions: SuggestionsConfig::default(),
+            summarization: SummarizationConfig::default(),
+            memory: MemoryConfig::default(),
+            uploads: UploadsConfig::default(),
+            token_usage: TokenUsageConfig::default(),
+            agents_api: AgentsApiConfig::default(),
+            llm_call: LlmCallConfig::default(),
+            circuit_breaker: CircuitBreakerConfig::default(),
+            runs: RunsConfig::default(),
+            run_ownership: RunOwnershipConfig::default(),
+            run_events: RunEventsConfig::default(),
+            database: DatabaseConfig::default(),
+            stream_bridge: StreamBridgeConfig::default(),
+            auth: AuthConfig::default(),
+            testing: TestingConfig::default(),
+            other: OpenKeys::default(),
+        }
+    }
+}
+
+impl AppConfig {
+    /// The model entry called `name`, or the first when no name is given.
+    pub fn model(&self, name: Option<&str>) -> Option<&ModelConfig> {
+        match name {
+            None => self.models.first(),
+            Some(name) => self.models.iter().find(|model| model.name == name),
+        }
+    }
+
+    /// A section that has no type of its own yet.
+    pub fn untyped(&self, section: &str) -> Option<&Value> {
+        self.other.get(section)
+    }
+
+    /// Every value that is out of its bounds; empty for a usable configuration.
+    pub fn violations(&self) -> Vec<Violation> {
+        let mut check = Checker::default();
+        check.within("max_recursion_limit", self.max_recursion_limit, 1..);
+        check.under("models", |check| models::check_all(&self.models, check));
+        check.under("tools", |check| tools::check_all(&self.tools, check));
+        check.under("tool_groups", |check| tools::check_groups(&self.tool_groups, check));
+        check.under("sandbox", |check| self.sandbox.check(check));
+        check.under("title", |check| self.title.check(check));
+        check.under("suggestions", |check| self.suggestions.check(check));
+        check.under("summarization", |check| self.summarization.check(check));
+        check.under("memory", |check| self.memory.check(check));
+        check.under("uploads", |check| self.uploads.check(check));
+        check.under("llm_call", |check| self.llm_call.check(check));
+        check.under("circuit_breaker", |check| self.circuit_breaker.check(check));
+        check.under("runs", |check| self.runs.check(check));
+        check.under("run_ownership", |check| self.run_ownership.check(check));
+        check.under("database", |check| self.database.check(check));
+        check.under("stream_bridge", |check| self.stream_bridge.check(check));
+        check.into_violations()
+    }
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

@@ -1,0 +1,103 @@
+//! `models[]`: the language models a run may use, the first being the default.
+
+use std::collections::HashSet;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::check::Checker;
+use super::open_keys::OpenKeys;
+use super::unresolved::{MissingVariable, UnresolvedVariable, require_resolved};
+
+/// One model entry: what is known about the model, and beside it what goes to its provider.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[non_exhaustive]
+pub struct ModelConfig {
+    /// The name that runs and clients use; unique in the list.
+    pub name: String,
+    /// The name shown to people.
+    #[serde(default)]
+    pub display_name: Option<String>,
+    /// A sentence shown to people.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// The provider: a kind such as `openai`, or the class path of an older configuration.
+    #[serde(rename = "use")]
+    pub provider: String,
+    /// The model's name at its provider.
+    pub model: String,
+    /// Speak the provider's responses API instead of chat completions.
+    #[serde(default)]
+    pub use_responses_api: Option<bool>,
+    /// The content format of the responses API.
+    #[serde(default)]
+    pub output_version: Option<String>,
+    /// Whether the model can think before it answers.
+    #[serde(default)]
+    pub supports_thinking: bool,
+    /// Whether the model takes a `reasoning_effort`.
+    #[serde(default)]
+    pub supports_reasoning_effort: bool,
+    /// Whether the model takes images.
+    #[serde(default)]
+    pub supports_vision: bool,
+    /// Provider keys that replace the entry's own while thinking is on.
+    #[serde(default)]
+    pub when_thinking_enabled: Option<OpenKeys>,
+    /// Provider keys that replace the entry's own while thinking is off.
+    #[serde(default)]
+    pub when_thinking_disabled: Option<OpenKeys>,
+    /// Shortcut for `when_thinking_enabled.thinking`.
+    #[serde(default)]
+    pub thinking: Option<OpenKeys>,
+    /// How many tokens fit into one call.
+    #[serde(default)]
+    pub context_window: Option<u64>,
+    /// Seconds without a chunk after which a stream counts as dead.
+    #[serde(default)]
+    pub stream_chunk_timeout: Option<f64>,
+    /// Prices, for the usage pages.
+    #[serde(default)]
+    pub pricing: Option<Value>,
+    /// `$VARIABLE`s of this entry that had no value.
+    #[serde(default, rename = "__unresolved")]
+    pub unresolved: Vec<UnresolvedVariable>,
+    /// Every other key, for the provider.
+    #[serde(flatten)]
+    pub extra: OpenKeys,
+}
+
+impl ModelConfig {
+    /// An entry with the three required keys and nothing else.
+    pub fn new(name: impl Into<String>, provider: impl Into<String>, model: impl Into<String>) -> Self {
+        Self { name: name.into(), provider: provider.into(), model: model.into(), ..Self::default() }
+    }
+
+    /// Refuses an entry that refers to an environment variable without a value.
+    pub fn require_resolved(&self) -> Result<(), MissingVariable> {
+        require_resolved("model", &self.name, &self.unresolved)
+    }
+
+    fn check(&self, check: &mut Checker) {
+        check.not_blank("name", &self.name);
+        check.not_blank("use", &self.provider);
+        check.not_blank("model", &self.model);
+        check.within_if_set("context_window", self.context_window, 1..);
+        if let Some(seconds) = self.stream_chunk_timeout {
+            check.positive("stream_chunk_timeout", seconds);
+        }
+    }
+}
+
+pub(super) fn check_all(models: &[ModelConfig], check: &mut Checker) {
+    let mut seen = HashSet::new();
+    for (position, model) in models.iter().enumerate() {
+        check.under(position, |check| {
+            model.check(check);
+            if !seen.insert(model.name.as_str()) {
+                let found = format!("`{}` for the second time", model.name);
+                check.refuse("name", found, "each name once");
+            }
+        });
+    }
+}

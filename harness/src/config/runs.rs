@@ -1,0 +1,43 @@
+//! `runs`: the limits every run lives under.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::check::Checker;
+
+/// Limits of runs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct RunsConfig {
+    /// Seconds after which a run is stopped, whatever it does.
+    pub wall_clock_limit_seconds: u64,
+    /// Seconds without any progress after which a run is stopped.
+    pub idle_limit_seconds: u64,
+    /// Runs that may wait on one thread behind the active one.
+    pub max_enqueued_per_thread: usize,
+}
+
+impl Default for RunsConfig {
+    fn default() -> Self {
+        Self { wall_clock_limit_seconds: 86_400, idle_limit_seconds: 600, max_enqueued_per_thread: 16 }
+    }
+}
+
+impl RunsConfig {
+    /// [`RunsConfig::wall_clock_limit_seconds`] as a duration.
+    pub fn wall_clock_limit(&self) -> Duration {
+        Duration::from_secs(self.wall_clock_limit_seconds)
+    }
+
+    /// [`RunsConfig::idle_limit_seconds`] as a duration.
+    pub fn idle_limit(&self) -> Duration {
+        Duration::from_secs(self.idle_limit_seconds)
+    }
+
+    pub(super) fn check(&self, check: &mut Checker) {
+        check.within("wall_clock_limit_seconds", self.wall_clock_limit_seconds, 1..);
+        check.within("idle_limit_seconds", self.idle_limit_seconds, 1..);
+    }
+}

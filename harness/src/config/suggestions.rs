@@ -1,0 +1,28 @@
+//! `suggestions`: follow-up questions offered after an answer.
+
+use serde::Deserialize;
+
+use super::check::Checker;
+
+/// Follow-up questions.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct SuggestionsConfig {
+    /// Whether questions are offered.
+    pub enabled: bool,
+    /// Most questions offered.
+    pub max_suggestions: u32,
+}
+
+impl Default for SuggestionsConfig {
+    fn default() -> Self {
+        Self { enabled: true, max_suggestions: 3 }
+    }
+}
+
+impl SuggestionsConfig {
+    pub(super) fn check(&self, check: &mut Checker) {
+        check.within("max_suggestions", self.max_suggestions, 1..=5);
+    }
+}

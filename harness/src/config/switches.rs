@@ -1,0 +1,36 @@
+//! Sections that only turn something on or off: `token_usage`, `agents_api`, `testing`.
+
+use serde::Deserialize;
+
+/// Whether clients are told how many tokens an answer took.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct TokenUsageConfig {
+    /// Whether they are.
+    pub enabled: bool,
+}
+
+impl Default for TokenUsageConfig {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
+}
+
+/// Whether agents can be made and changed over HTTP.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct AgentsApiConfig {
+    /// Whether they can.
+    pub enabled: bool,
+}
+
+/// What only test setups want.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct TestingConfig {
+    /// Offer the agent that API conformance suites drive.
+    pub conformance_agent: bool,
+}

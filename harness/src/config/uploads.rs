@@ -1,0 +1,42 @@
+//! `uploads`: what users may attach.
+
+use serde::Deserialize;
+
+use super::check::Checker;
+
+/// Limits of attachments.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct UploadsConfig {
+    /// Most files in one upload.
+    pub max_files: usize,
+    /// Largest file, in bytes.
+    pub max_file_size: u64,
+    /// Largest upload, in bytes.
+    pub max_total_size: u64,
+    /// Turn documents into Markdown on arrival.
+    pub auto_convert_documents: bool,
+    /// The converter for PDF files.
+    pub pdf_converter: String,
+}
+
+impl Default for UploadsConfig {
+    fn default() -> Self {
+        Self {
+            max_files: 10,
+            max_file_size: 50 * 1024 * 1024,
+            max_total_size: 100 * 1024 * 1024,
+            auto_convert_documents: false,
+            pdf_converter: "auto".to_owned(),
+        }
+    }
+}
+
+impl UploadsConfig {
+    pub(super) fn check(&self, check: &mut Checker) {
+        check.within("max_files", self.max_files, 1..);
+        check.within("max_file_size", self.max_file_size, 1..);
+        check.within("max_total_size", self.max_total_size, 1..);
+    }
+}

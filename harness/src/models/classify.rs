@@ -1,0 +1,123 @@
+//! Sorts a provider's refusal into a class: by its words first, by its status where the words say nothing.
+
+use super::ModelErrorKind;
+
+const QUOTA: &[&str] =
+    &["quota", "billing", "credit", "payment", "余额不足", "额度不足", "额度已用", "超出配额", "超出额度", "配额", "欠费", "账户已停用"];
+const AUTH: &[&str] = &[
+    "authentication",
+    "unauthorized",
+    "invalid api key",
+    "invalid_api_key",
+    "incorrect api key",
+    "permission",
+    "forbidden",
+    "access denied",
+    "access_denied",
+    "无权限",
+    "没有权限",
+    "权限不足",
+    "未授权",
+    "鉴权失败",
+    "认证失败",
+];
+const BURST: &[&str] = &["limit_burst_rate", "rate increased too quickly", "burst rate", "burst_rate", "增长过快", "突发流量", "突增"];
+const TRANSIENT: &[&str] =
+    &["server_error", "server error", "internal error", "internal_error", "timed out", "timeout", "connection", "服务器内部错误", "超时"];
+const BUSY: &[&str] = &[
+    "server busy",
+    "server is busy",
+    "temporarily unavailable",
+    "try again later",
+    "please retry",
+    "please try again",
+    "overloaded",
+    "high demand",
+    "rate limit",
+    "rate_limit",
+    "负载较高",
+    "负载过高",
+    "服务繁忙",
+    "系统繁忙",
+    "请稍后",
+    "稍后重试",
+    "限流",
+];
+
+/// What a provider said, as far as it said it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Refusal<'a> {
+    /// The HTTP status.
+    pub(crate) status: Option<u16>,
+    /// Its error code or type, a word for programs.
+    pub(crate) code: &'a str,
+    /// Its message, a sentence for people.
+    pub(crate) message: &'a str,
+}
+
+/// The class of a refusal. Words win over the status: many gateways answer 429 or 400 when money is out.
+pub(crate) fn classify(refusal: Refusal<'_>) -> ModelErrorKind {
+    let text = format!("{} {}", refusal.code, refusal.message).to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    if says(QUOTA) {
+        return ModelErrorKind::Quota;
+    }
+    if says(AUTH) {
+        return ModelErrorKind::Auth;
+    }
+    if says(BURST) {
+        return ModelErrorKind::Burst;
+    }
+    match refusal.status.and_then(by_status) {
+        Some(kind) => kind,
+        None if says(BUSY) => ModelErrorKind::Busy,
+        None if refusal.status.is_none() && says(TRANSIENT) => ModelErrorKind::Transient,
+        None => ModelErrorKind::BadRequest,
+    }
+}
+
+/// The class a status has by itself. 400 and its like have none: their words may still say "busy".
+fn by_status(status: u16) -> Option<ModelErrorKind> {
+    match status {
+        401 | 403 => Some(ModelErrorKind::Auth),
+        402 => Some(ModelErrorKind::Quota),
+        404 | 405 => Some(ModelErrorKind::Config),
+        408 | 409 | 425 | 429 => Some(ModelErrorKind::Transient),
+        529 => Some(ModelErrorKind::Busy),
+        500 | 502..=504 | 506..=599 => Some(ModelErrorKind::Transient),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ModelErrorKind::*;
+    use super::*;
+
+    #[test]
+    fn words_come_before_the_status_and_the_status_before_busy_words() {
+        let table = [
+            (Some(429), "insufficient_quota", "You exceeded your current quota", Quota),
+            (Some(400), "", "账户余额不足", Quota),
+            (Some(402), "", "", Quota),
+            (Some(400), "", "Invalid API key given", Auth),
+            (Some(401), "", "", Auth),
+            (Some(403), "", "没有权限访问该模型", Auth),
+            (Some(429), "limit_burst_rate", "slow down", Burst),
+            (Some(429), "", "Request rate increased too quickly", Burst),
+            (Some(429), "rate_limit_exceeded", "Rate limit reached", Transient),
+            (Some(500), "", "oops", Transient),
+            (Some(502), "", "", Transient),
+            (Some(529), "", "", Busy),
+            (Some(400), "", "The server is busy, 请稍后重试", Busy),
+            (None, "overloaded_error", "Overloaded", Busy),
+            (None, "server_error", "The server had an error", Transient),
+            (Some(400), "", "'messages' is too long", BadRequest),
+            (Some(404), "model_not_found", "The model does not exist", Config),
+            (None, "", "", BadRequest),
+        ];
+        for (status, code, message, expected) in table {
+            assert_eq!(classify(Refusal { status, code, message }), expected, "{status:?} {code} {message}");
+        }
+    }
+}

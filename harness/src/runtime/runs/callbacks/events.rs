@@ -1,0 +1,178 @@
+//! Writes the journal of a run: messages for the transcript, the rest as trace.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::clock::Clock;
+use crate::ids::{RunId, ThreadId};
+use crate::messages::{Message, kwargs};
+use crate::runtime::agent::{AgentEvent, ModelCallRecord};
+use crate::runtime::runs::store::{NewRunEvent, category};
+use crate::state::ThreadState;
+
+/// The journal of one run, before it is stored.
+#[derive(Debug)]
+pub(crate) struct RunEventCallback {
+    thread_id: ThreadId,
+    run_id: RunId,
+    user_id: Option<String>,
+    clock: Arc<dyn Clock>,
+    max_trace_chars: usize,
+    pending: Vec<NewRunEvent>,
+    human: Human,
+    message_count: u64,
+    llm_calls: u64,
+}
+
+/// The question of the run. It is journaled when the first answer begins, for middlewares stamp it until then, and a message
+/// must read the same in the journal and in the state.
+#[derive(Debug)]
+enum Human {
+    None,
+    Awaited(Message),
+    Written(String),
+}
+
+impl RunEventCallback {
+    pub(crate) fn new(thread_id: ThreadId, run_id: RunId, user_id: Option<String>, clock: Arc<dyn Clock>, max_trace_chars: usize) -> Self {
+        Self { thread_id, run_id, user_id, clock, max_trace_chars, pending: Vec::new(), human: Human::None, message_count: 0, llm_calls: 0 }
+    }
+
+    pub(crate) fn run_started(&mut self, assistant: &str) {
+        self.push("run.start", category::TRACE, json!({ "chain": assistant }), Map::new());
+    }
+
+    /// The first human message of the input that belongs in a transcript: not hidden, or an answer to a question of ours.
+    pub(crate) fn human(&mut self, state: &ThreadState, input_ids: &[String]) {
+        let persistable = |message: &&Message| {
+            message.is_human()
+                && message.name.as_deref() != Some("summary")
+                && (!message.flag(kwargs::HIDE_FROM_UI) || message.additional_kwargs.contains_key(kwargs::HUMAN_INPUT_RESPONSE))
+                && message.id.as_ref().is_some_and(|id| input_ids.contains(id))
+        };
+        if let Some(message) = state.messages().iter().find(persistable) {
+            self.human = Human::Awaited(message.clone());
+        }
+    }
+
+    pub(crate) fn hear(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::Step(step) => self.update_human(&step.state),
+            AgentEvent::ModelRequest { caller, model, message_count } => {
+                self.write_human();
+                self.trace("llm.request", json!({ "caller": caller, "model": model, "message_count": message_count }));
+            }
+            AgentEvent::ModelCall(call) => self.model_call(call),
+            AgentEvent::ModelError { caller, error } => {
+                let error = self.clip(error);
+                self.trace("llm.error", json!({ "caller": caller, "error": error }));
+            }
+            AgentEvent::ToolStart { call_id, name } => self.trace("tool.start", json!({ "tool_call_id": call_id, "name": name })),
+            AgentEvent::ToolEnd(call) => {
+                let metadata = Map::from_iter([("latency_ms".to_owned(), json!(call.latency_ms))]);
+                self.message("llm.tool.result", &call.message, metadata);
+            }
+            AgentEvent::Custom(payload) => {
+                let text = self.clip(&payload.to_string());
+                self.trace("custom_event", json!({ "payload": text }));
+            }
+            AgentEvent::Done(_) => self.write_human(),
+            _ => {}
+        }
+    }
+
+    /// The part of an answer that a cancel left, or a text the run's end added.
+    pub(crate) fn partial_answer(&mut self, message: &Message) {
+        let metadata = Map::from_iter([("caller".to_owned(), json!("lead_agent")), ("incomplete".to_owned(), json!(true))]);
+        self.message("llm.ai.response", message, metadata);
+    }
+
+    /// The end of the run.
+    pub(crate) fn run_ended(&mut self, status: &str, error: Option<(&str, &str)>) {
+        self.write_human();
+        match error {
+            Some((name, text)) => {
+                let text = self.clip(text);
+                self.push("run.error", category::ERROR, Value::String(text), Map::from_iter([("error_type".to_owned(), json!(name))]));
+            }
+            None => self.push("run.end", category::OUTPUTS, json!({}), Map::from_iter([("status".to_owned(), json!(status))])),
+        }
+    }
+
+    pub(crate) fn message_count(&self) -> u64 {
+        self.message_count
+    }
+
+    pub(crate) fn first_human_text(&self) -> Option<String> {
+        match &self.human {
+            Human::None => None,
+            Human::Awaited(message) => Some(message.content.text()),
+            Human::Written(text) => Some(text.clone()),
+        }
+    }
+
+    pub(crate) fn flush(&mut self) -> Vec<NewRunEvent> {
+        std::mem::take(&mut self.pending)
+    }
+
+    fn model_call(&mut self, call: &ModelCallRecord) {
+        self.write_human();
+        self.llm_calls += 1;
+        let metadata = Map::from_iter([
+            ("caller".to_owned(), json!(call.caller)),
+            ("model".to_owned(), json!(call.model)),
+            ("usage".to_owned(), json!(call.usage)),
+            ("latency_ms".to_owned(), json!(call.latency_ms)),
+            ("llm_call_index".to_owned(), json!(self.llm_calls)),
+        ]);
+        self.message("llm.ai.response", &call.message, metadata);
+    }
+
+    fn update_human(&mut self, state: &ThreadState) {
+        if let Human::Awaited(held) = &self.human
+            && let Some(now) = state.messages().iter().rfind(|message| message.id == held.id)
+        {
+            self.human = Human::Awaited(now.clone());
+        }
+    }
+
+    pub(crate) fn write_human(&mut self) {
+        if let Human::Awaited(message) = &self.human {
+            let message = message.clone();
+            let mut shown = message.clone();
+            if let Some(original) = message.additional_kwargs.get(kwargs::ORIGINAL_USER_CONTENT).and_then(Value::as_str) {
+                shown = message.with(|body| body.content = original.into());
+            }
+            self.human = Human::Written(shown.content.text());
+            self.message("llm.human.input", &shown, Map::from_iter([("caller".to_owned(), json!("lead_agent"))]));
+        }
+    }
+
+    fn message(&mut self, event_type: &str, message: &Message, metadata: Map<String, Value>) {
+        self.message_count += 1;
+        let content = serde_json::to_value(message).unwrap_or(Value::Null);
+        self.push(event_type, category::MESSAGE, content, metadata);
+    }
+
+    fn trace(&mut self, event_type: &str, content: Value) {
+        self.push(event_type, category::TRACE, content, Map::new());
+    }
+
+    fn push(&mut self, event_type: &str, category: &str, content: Value, metadata: Map<String, Value>) {
+        self.pending.push(NewRunEvent {
+            thread_id: self.thread_id.clone(),
+            run_id: self.run_id.clone(),
+            user_id: self.user_id.clone(),
+            event_type: event_type.to_owned(),
+            category: category.to_owned(),
+            content,
+            metadata,
+            created_at: self.clock.now(),
+        });
+    }
+
+    fn clip(&self, text: &str) -> String {
+        text.chars().take(self.max_trace_chars).collect()
+    }
+}

@@ -1,0 +1,52 @@
+//! What a run leaves behind besides its state: the journal, the token count, the title.
+
+mod events;
+mod title;
+mod tokens;
+
+pub(super) use events::RunEventCallback;
+pub(super) use title::RunTitleCallback;
+pub(super) use tokens::RunTokenCallback;
+
+use super::record::RunCompletionData;
+use super::store::NewRunEvent;
+use crate::runtime::agent::AgentEvent;
+
+/// The three callbacks of one run.
+#[derive(Debug)]
+pub(super) struct Callbacks {
+    pub(super) events: RunEventCallback,
+    tokens: RunTokenCallback,
+    title: RunTitleCallback,
+}
+
+impl Callbacks {
+    pub(super) fn new(events: RunEventCallback) -> Self {
+        Self { events, tokens: RunTokenCallback::default(), title: RunTitleCallback::default() }
+    }
+
+    /// Hears of one event. Tokens are none of its business and cost nothing.
+    pub(super) fn hear(&mut self, event: &AgentEvent) {
+        if matches!(event, AgentEvent::Token(..)) {
+            return;
+        }
+        self.tokens.hear(event);
+        self.title.hear(event);
+        self.events.hear(event);
+    }
+
+    /// Journal rows since the last call.
+    pub(super) fn flush(&mut self) -> Vec<NewRunEvent> {
+        self.events.flush()
+    }
+
+    /// What the run adds up to so far.
+    pub(super) fn completion_data(&self) -> RunCompletionData {
+        self.tokens.completion_data(self.events.message_count(), self.events.first_human_text())
+    }
+
+    /// The title the run saw.
+    pub(super) fn title(&self) -> Option<String> {
+        self.title.title()
+    }
+}

@@ -1,0 +1,26 @@
+//! Remembers the last title the run saw.
+
+use serde_json::Value;
+
+use crate::runtime::agent::AgentEvent;
+
+/// The last non-empty `title` among state updates and custom events.
+#[derive(Debug, Default)]
+pub(crate) struct RunTitleCallback(Option<String>);
+
+impl RunTitleCallback {
+    pub(crate) fn hear(&mut self, event: &AgentEvent) {
+        let title = match event {
+            AgentEvent::Step(step) => step.update.as_ref().and_then(|update| update.channels.get("title")),
+            AgentEvent::Custom(payload) => payload.get("title"),
+            _ => None,
+        };
+        if let Some(title) = title.and_then(Value::as_str).filter(|title| !title.is_empty()) {
+            self.0 = Some(title.to_owned());
+        }
+    }
+
+    pub(crate) fn title(&self) -> Option<String> {
+        self.0.clone()
+    }
+}

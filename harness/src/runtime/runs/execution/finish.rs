@@ -1,0 +1,231 @@
+//! The last hops: the end becomes durable, then known; then the run is tidied away.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::live::RunOutcome;
+use super::super::observer::{LifecycleKind, RunLifecycleEvent};
+use super::super::record::ThreadStatus;
+use super::super::spec::CancelAction;
+use super::super::status::RunStatus;
+use super::super::store::{CommitError, RunEnd};
+use super::Execution;
+use super::end::StreamEnd;
+use crate::messages::{Message, kwargs};
+use crate::runtime::agent::{AgentOutcome, StopKind};
+use crate::runtime::checkpoint::{CheckpointSource, PendingTask};
+use crate::runtime::serialization::{error_frame, values_json};
+use crate::runtime::stream_bridge::{BridgeError, TerminalKind};
+
+/// The longest that an observer may take.
+const OBSERVER_PATIENCE: Duration = Duration::from_secs(5);
+/// What the record of a rolled-back run says.
+const ROLLED_BACK: &str = "rolled_back";
+
+impl Execution {
+    /// Durable end first, then lifecycle events, then the terminal stream event: who sees the end finds everything in place.
+    #[tracing::instrument(name = "finish", skip_all)]
+    pub(super) async fn finish(&mut self, end: StreamEnd) -> RunOutcome {
+        let end = self.judge(end);
+        let Some(status) = end.status() else {
+            tracing::warn!("the run belongs to another attempt; nothing more is written");
+            return RunOutcome { status: RunStatus::Error, error: None, values: None };
+        };
+        let rolled_back = end == StreamEnd::Cancelled(CancelAction::Rollback);
+        if !rolled_back {
+            self.settle(&end).await;
+        }
+        let error = error_of(&end);
+        self.callbacks.events.run_ended(status.as_str(), error.as_ref().map(|(name, text)| (name.as_str(), text.as_str())));
+        let rows = if rolled_back { Vec::new() } else { self.callbacks.flush() };
+        self.journal.events(rows);
+        let nodes_due = if rolled_back { self.progress.due_before } else { !self.progress.next.is_empty() };
+        let run_end = RunEnd {
+            status,
+            error: error.as_ref().map(|(_, text)| text.clone()),
+            stop_reason: stop_reason(&end),
+            completion: self.callbacks.completion_data(),
+            thread_status: thread_status(status, nodes_due, rolled_back),
+            title: self.title(rolled_back),
+            discard_checkpoints: rolled_back,
+        };
+        let outcome = RunOutcome {
+            status,
+            error: error.clone().filter(|_| matches!(status, RunStatus::Error | RunStatus::Timeout) && !rolled_back),
+            values: Some(values_json(&self.progress.state, end.questions())),
+        };
+        match self.journal.finish(run_end.clone()).await {
+            Ok(()) => {}
+            Err(CommitError::Store(error)) => {
+                tracing::error!(%error, "the end of the run cannot be stored; it is recovered at the next start")
+            }
+            Err(refused) => {
+                tracing::warn!(reason = %refused, "the end of the run was refused");
+                return outcome;
+            }
+        }
+        self.live.set_status(status);
+        if rolled_back && let Err(error) = self.parts.events.delete_run(&self.plan.thread_id, &self.plan.run_id).await {
+            tracing::warn!(%error, "the journal rows of a rolled-back run stay");
+        }
+        self.tell_end(&end, &run_end).await;
+        self.publish_end(&end, error).await;
+        outcome
+    }
+
+    /// Forgets what only viewers under way still need.
+    pub(super) async fn always_after(&mut self) {
+        self.parts.bridge.cleanup(&self.record.run_id, self.plan.limits.stream_retention).await;
+    }
+
+    /// An answer that only stands in for a failed provider makes the run a failed one, although the stream ended well.
+    fn judge(&self, end: StreamEnd) -> StreamEnd {
+        let StreamEnd::Done(AgentOutcome { kind: StopKind::Completed, .. }) = &end else { return end };
+        let last = self.progress.state.messages().last().filter(|message| message.is_ai() && message.flag(kwargs::ERROR_FALLBACK));
+        last.map_or(end, |message| StreamEnd::Failed {
+            name: fallback_text(message, "error_type").unwrap_or_else(|| "ModelError".to_owned()),
+            message: fallback_text(message, "error_detail")
+                .or_else(|| fallback_text(message, "error_reason"))
+                .unwrap_or_else(|| message.content.text()),
+            stop_reason: None,
+        })
+    }
+
+    /// Brings the saved state up to what viewers saw: text streamed before a cancel, changes since the last checkpoint.
+    async fn settle(&mut self, end: &StreamEnd) {
+        match end {
+            StreamEnd::Done(AgentOutcome { kind: StopKind::Completed, .. }) => self.progress.next.clear(),
+            StreamEnd::Done(AgentOutcome { kind: StopKind::Question(questions), .. }) => self.attach_questions(questions),
+            StreamEnd::Done(_) => {}
+            _ => {
+                let partial = self.partial.take();
+                if let Some(message) = &partial {
+                    self.callbacks.events.write_human();
+                    self.callbacks.events.partial_answer(message);
+                }
+                let update = self.plan.agent.settle(&self.progress.state, partial);
+                if !update.is_empty() {
+                    let state = Arc::make_mut(&mut self.progress.state);
+                    match state.apply(update, &*self.parts.ids) {
+                        Ok(()) => self.progress.dirty = true,
+                        Err(error) => tracing::warn!(%error, "the last words of the run cannot be reduced"),
+                    }
+                }
+                if let Some(task) = self.progress.next.first_mut() {
+                    task.error = Some(match end {
+                        StreamEnd::Cancelled(_) => "CancelledError()".to_owned(),
+                        _ => error_of(end).map(|(_, text)| text).unwrap_or_default(),
+                    });
+                    self.progress.dirty = true;
+                }
+            }
+        }
+        if self.progress.dirty
+            && let Err(error) = self.checkpoint(CheckpointSource::Loop).await
+        {
+            tracing::warn!(?error, "the last checkpoint of the run is not written yet");
+        }
+        self.close_frames(end);
+        let _fenced = self.publish_frames().await;
+    }
+
+    fn attach_questions(&mut self, questions: &[serde_json::Value]) {
+        match self.progress.next.first_mut() {
+            Some(task) if task.interrupts.is_empty() => {
+                task.interrupts = questions.to_vec();
+                self.progress.dirty = true;
+            }
+            Some(_) => {}
+            None => {
+                let id = self.parts.ids.random().to_string();
+                self.progress.next.push(PendingTask { id, name: "tools".to_owned(), interrupts: questions.to_vec(), error: None });
+                self.progress.dirty = true;
+            }
+        }
+    }
+
+    fn close_frames(&mut self, end: &StreamEnd) {
+        match end {
+            StreamEnd::Done(AgentOutcome { kind: StopKind::Breakpoint, .. }) => self.encoder.interrupt(&[], &mut self.frames),
+            StreamEnd::Done(AgentOutcome { kind: StopKind::Question(questions), .. }) => {
+                self.encoder.interrupt(questions, &mut self.frames);
+                self.encoder.values(&self.progress.state, questions, &mut self.frames);
+            }
+            _ => {}
+        }
+    }
+
+    fn title(&self, rolled_back: bool) -> Option<String> {
+        if rolled_back {
+            return None;
+        }
+        self.progress.state.title().map(str::to_owned).or_else(|| self.callbacks.title())
+    }
+
+    async fn publish_end(&self, end: &StreamEnd, error: Option<(String, String)>) {
+        let (kind, data) = match (end, error) {
+            (StreamEnd::Cancelled(_), _) => (TerminalKind::Cancel, None),
+            (_, Some((name, text))) => {
+                // An answer stood in for the failure: viewers have read it, and an error event would hide it.
+                let shown = self.progress.state.messages().last().is_some_and(|message| message.flag(kwargs::ERROR_FALLBACK));
+                (TerminalKind::Error, (!shown).then(|| error_frame(&name, &text).data))
+            }
+            _ => (TerminalKind::End, None),
+        };
+        match self.parts.bridge.publish_terminal(&self.key, kind, data).await {
+            Ok(()) | Err(BridgeError::Ended(_) | BridgeError::Closed) => {}
+            Err(error) => tracing::warn!(%error, "the end did not reach the stream"),
+        }
+    }
+
+    async fn tell_end(&self, end: &StreamEnd, run_end: &RunEnd) {
+        let completion = run_end.completion.clone();
+        let kind = match end {
+            StreamEnd::Done(_) => LifecycleKind::RunCompleted { completion, title: run_end.title.clone() },
+            StreamEnd::Cancelled(_) => LifecycleKind::RunCancelled { completion },
+            _ => LifecycleKind::RunFailed { error: run_end.error.clone().unwrap_or_default(), completion },
+        };
+        self.tell(kind).await;
+        self.tell(LifecycleKind::ThreadStatusUpdated(run_end.thread_status)).await;
+    }
+
+    /// Tells the observer, who gets a bounded time.
+    pub(super) async fn tell(&self, kind: LifecycleKind) {
+        let event = RunLifecycleEvent { run_id: self.record.run_id.clone(), thread_id: self.record.thread_id.clone(), kind };
+        if tokio::time::timeout(OBSERVER_PATIENCE, self.parts.observer.observe(&event)).await.is_err() {
+            tracing::warn!(?event, "the run observer took too long");
+        }
+    }
+}
+
+fn fallback_text(message: &Message, key: &str) -> Option<String> {
+    message.additional_kwargs.get(key).and_then(serde_json::Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// The class and text of an end that is not a good one.
+fn error_of(end: &StreamEnd) -> Option<(String, String)> {
+    match end {
+        StreamEnd::Failed { name, message, .. } => Some((name.clone(), message.clone())),
+        StreamEnd::TimedOut(reason) => Some(("TimeoutError".to_owned(), (*reason).to_owned())),
+        StreamEnd::Cancelled(CancelAction::Rollback) => Some(("UserRollback".to_owned(), "Rolled back by user".to_owned())),
+        StreamEnd::Cancelled(CancelAction::Interrupt) | StreamEnd::Done(_) | StreamEnd::Lost => None,
+    }
+}
+
+fn stop_reason(end: &StreamEnd) -> Option<String> {
+    match end {
+        StreamEnd::Done(outcome) => outcome.stop_reason.clone(),
+        StreamEnd::Failed { stop_reason, .. } => stop_reason.clone(),
+        StreamEnd::Cancelled(CancelAction::Rollback) => Some(ROLLED_BACK.to_owned()),
+        _ => None,
+    }
+}
+
+/// A rolled-back run leaves the thread as it found it.
+fn thread_status(status: RunStatus, nodes_due: bool, rolled_back: bool) -> ThreadStatus {
+    match (rolled_back, nodes_due) {
+        (true, true) => ThreadStatus::Interrupted,
+        (true, false) => ThreadStatus::Idle,
+        (false, due) => ThreadStatus::after(status, due),
+    }
+}

@@ -1,0 +1,98 @@
+//! One run, executed: start, prepare, stream, finish, and what always comes after. Reads top to bottom.
+
+mod end;
+mod finish;
+mod journal;
+mod partial;
+mod prepare;
+mod start;
+mod stream;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use serde_json::Value;
+
+use super::callbacks::Callbacks;
+use super::live::{LiveRun, RunOutcome};
+use super::parts::RuntimeParts;
+use super::plan::ExecutionPlan;
+use super::record::RunRecord;
+use crate::ids::CheckpointId;
+use crate::runtime::checkpoint::PendingTask;
+use crate::runtime::serialization::{Frame, ModeEncoder};
+use crate::runtime::stream_bridge::{BridgeError, StreamKey};
+use crate::runtime::tasks::panic_text;
+use crate::state::ThreadState;
+use end::StreamEnd;
+use journal::Journal;
+use partial::PartialAnswer;
+
+/// A run under way and everything known of it so far.
+struct Execution {
+    plan: ExecutionPlan,
+    record: RunRecord,
+    parts: RuntimeParts,
+    live: Arc<LiveRun>,
+    key: StreamKey,
+    journal: Journal,
+    callbacks: Callbacks,
+    encoder: ModeEncoder,
+    frames: Vec<Frame>,
+    partial: PartialAnswer,
+    progress: Progress,
+}
+
+/// Where the thread stands.
+#[derive(Debug, Default)]
+struct Progress {
+    state: Arc<ThreadState>,
+    log_tail: u64,
+    parent: Option<CheckpointId>,
+    step: i64,
+    next: Vec<PendingTask>,
+    machine: Option<Value>,
+    /// Whether the state differs from the last checkpoint.
+    dirty: bool,
+    /// Nodes that were due before the run: what a rollback returns to.
+    due_before: bool,
+    /// Whether the run got as far as having its input in the state.
+    prepared: bool,
+}
+
+/// Executes a run to its end. Nothing an agent does, not even a panic, keeps it from ending.
+#[tracing::instrument(name = "run", skip_all, fields(run_id = %record.run_id, thread_id = %record.thread_id))]
+pub(super) async fn run(plan: ExecutionPlan, record: RunRecord, parts: RuntimeParts, live: Arc<LiveRun>) -> RunOutcome {
+    let mut execution = Execution::start(plan, record, parts, live).await;
+    let work = AssertUnwindSafe(async {
+        match execution.prepare().await {
+            Ok(events) => execution.stream(events).await,
+            Err(end) => end,
+        }
+    });
+    let end = work.catch_unwind().await.unwrap_or_else(|panic| {
+        let text = panic_text(panic.as_ref());
+        tracing::error!(panic = %text, "the agent panicked");
+        StreamEnd::failed("InternalError", "the agent failed unexpectedly")
+    });
+    let outcome = execution.finish(end).await;
+    execution.always_after().await;
+    outcome
+}
+
+impl Execution {
+    /// Sends the collected frames on their way. Only a stream that was taken over ends the run; a failing transport must not.
+    async fn publish_frames(&mut self) -> Result<(), StreamEnd> {
+        for frame in self.frames.drain(..) {
+            match self.parts.bridge.publish(&self.key, frame.event, frame.data).await {
+                Ok(_) => {}
+                Err(BridgeError::Fenced { .. }) => return Err(StreamEnd::Lost),
+                // Shutdown: viewers were aborted and come back elsewhere; the run goes on to its next durable step.
+                Err(BridgeError::Closed) => {}
+                Err(error) => tracing::warn!(%error, "an event did not reach the stream"),
+            }
+        }
+        Ok(())
+    }
+}

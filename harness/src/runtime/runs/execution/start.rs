@@ -1,0 +1,54 @@
+//! The first hop of an execution: the run is running, and its viewers know.
+
+use std::sync::Arc;
+
+use super::super::callbacks::{Callbacks, RunEventCallback};
+use super::super::live::LiveRun;
+use super::super::observer::LifecycleKind;
+use super::super::parts::RuntimeParts;
+use super::super::plan::ExecutionPlan;
+use super::super::record::RunRecord;
+use super::super::status::RunStatus;
+use super::journal::Journal;
+use super::partial::PartialAnswer;
+use super::{Execution, Progress};
+use crate::runtime::serialization::{ModeEncoder, metadata_frame};
+use crate::runtime::stream_bridge::StreamKey;
+
+impl Execution {
+    /// Publishes `metadata`, marks the run as running, tells the observer.
+    #[tracing::instrument(name = "start", skip_all)]
+    pub(super) async fn start(plan: ExecutionPlan, record: RunRecord, parts: RuntimeParts, live: Arc<LiveRun>) -> Self {
+        let key = StreamKey { run_id: record.run_id.clone(), attempt: record.attempt };
+        let events = RunEventCallback::new(
+            record.thread_id.clone(),
+            record.run_id.clone(),
+            record.user_id.clone(),
+            parts.clock.clone(),
+            plan.limits.max_trace_chars,
+        );
+        let mut execution = Self {
+            key,
+            journal: Journal::new(&record, parts.clone()),
+            callbacks: Callbacks::new(events),
+            encoder: ModeEncoder::new(plan.modes, plan.echo_input),
+            frames: vec![metadata_frame(&record.run_id, &record.thread_id, record.attempt)],
+            partial: PartialAnswer::default(),
+            progress: Progress::default(),
+            plan,
+            record,
+            parts,
+            live,
+        };
+        if execution.publish_frames().await.is_err() {
+            tracing::warn!("a newer attempt owns the stream already");
+        }
+        execution.live.opened.cancel();
+        execution.live.set_status(RunStatus::Running);
+        execution.journal.advance(RunStatus::Running);
+        let assistant = execution.plan.assistant.clone();
+        execution.callbacks.events.run_started(&assistant);
+        execution.tell(LifecycleKind::RunStarted).await;
+        execution
+    }
+}

@@ -1,0 +1,112 @@
+//! The third hop: the agent works, its events become frames, checkpoints and journal rows.
+
+use std::pin::pin;
+
+use futures_util::StreamExt;
+use tokio::time::{Instant, sleep_until};
+
+use super::Execution;
+use super::end::StreamEnd;
+use crate::runtime::agent::{AgentError, AgentEvent, AgentStream, StepEvent};
+use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite};
+use crate::runtime::serialization::CheckpointView;
+
+impl Execution {
+    /// Streams until the agent is done, fails, is cancelled, or runs out of time. Dropping the agent's stream stops it.
+    #[tracing::instrument(name = "stream", skip_all)]
+    pub(super) async fn stream(&mut self, mut events: AgentStream) -> StreamEnd {
+        let token = self.live.token.clone();
+        let limits = self.plan.limits;
+        let wall = Instant::now() + limits.wall_clock;
+        let mut last_event = Instant::now();
+        // Re-armed only when it fires, so that an event does not cost a timer.
+        let mut watchdog = pin!(sleep_until(wall.min(last_event + limits.idle)));
+        let mut waiting_for_a_person = false;
+        loop {
+            tokio::select! {
+                biased;
+                () = token.cancelled() => return StreamEnd::Cancelled(self.live.cancel_action()),
+                event = events.next() => {
+                    last_event = Instant::now();
+                    waiting_for_a_person = matches!(event, Some(Ok(AgentEvent::AwaitingInput)));
+                    if let Some(end) = self.take(event).await {
+                        return end;
+                    }
+                }
+                written = self.journal.tick() => {
+                    if let Err(error) = written {
+                        return error.into();
+                    }
+                }
+                () = &mut watchdog => {
+                    let now = Instant::now();
+                    if now >= wall {
+                        return StreamEnd::TimedOut("the run reached its time limit");
+                    }
+                    if now >= last_event + limits.idle && !waiting_for_a_person {
+                        return StreamEnd::TimedOut("the agent was silent for too long");
+                    }
+                    let idle_from = if waiting_for_a_person { now } else { last_event };
+                    watchdog.as_mut().reset(wall.min(idle_from + limits.idle));
+                }
+            }
+        }
+    }
+
+    /// Deals with one event; gives the end when it was the last.
+    async fn take(&mut self, event: Option<Result<AgentEvent, AgentError>>) -> Option<StreamEnd> {
+        let event = match event {
+            Some(Ok(event)) => event,
+            Some(Err(error)) => return Some(error.into()),
+            None => return Some(StreamEnd::failed("InternalError", "the agent ended without an outcome")),
+        };
+        self.callbacks.hear(&event);
+        self.encoder.encode(&event, &mut self.frames);
+        match event {
+            AgentEvent::Token(chunk, _) => self.partial.push(&chunk),
+            AgentEvent::Step(step) => {
+                if let Err(end) = self.take_step(step).await {
+                    return Some(end);
+                }
+            }
+            AgentEvent::AwaitingInput => self.parts.bridge.mark_awaiting_input(&self.record.run_id).await,
+            AgentEvent::Done(outcome) => return Some(StreamEnd::Done(outcome)),
+            _ => {}
+        }
+        self.publish_frames().await.err()
+    }
+
+    async fn take_step(&mut self, step: StepEvent) -> Result<(), StreamEnd> {
+        self.progress.dirty |= step.update.is_some();
+        self.progress.state = step.state;
+        self.progress.next = step.next;
+        self.progress.machine = Some(step.machine);
+        self.partial.clear();
+        let rows = self.callbacks.flush();
+        self.journal.events(rows);
+        if step.checkpoint { self.checkpoint(CheckpointSource::Loop).await } else { Ok(()) }
+    }
+
+    /// Plans a checkpoint of where the thread stands and hands it to the journal.
+    pub(super) async fn checkpoint(&mut self, source: CheckpointSource) -> Result<(), StreamEnd> {
+        self.progress.step += 1;
+        let meta = CheckpointMeta {
+            checkpoint_id: self.parts.ids.checkpoint_id(),
+            thread_id: self.plan.thread_id.clone(),
+            parent_id: self.progress.parent.clone(),
+            run_id: Some(self.plan.run_id.clone()),
+            source,
+            step: self.progress.step,
+            next: self.progress.next.clone(),
+            machine: self.progress.machine.clone().filter(|_| !self.progress.next.is_empty()),
+            metadata: self.plan.metadata.clone(),
+            created_at: self.parts.clock.now(),
+        };
+        let state = std::sync::Arc::make_mut(&mut self.progress.state);
+        let write = CheckpointWrite::plan(meta, state, &mut self.progress.log_tail);
+        self.progress.parent = Some(write.meta.checkpoint_id.clone());
+        self.progress.dirty = false;
+        self.encoder.checkpoint(&CheckpointView { meta: &write.meta, state: &self.progress.state }, &mut self.frames);
+        self.journal.checkpoint(write).await.map_err(StreamEnd::from)
+    }
+}

@@ -1,0 +1,177 @@
+//! The nine verbs of the runtime, and nothing else: each reads as the way of one request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::RwLock;
+
+use super::error::RunError;
+use super::parts::{RunLimits, RuntimeParts};
+use super::planner::plan;
+use super::record::RunRecord;
+use super::recovery;
+use super::registry::RunRegistry;
+use super::spec::{CancelAction, RunSpec};
+use super::status::RunStatus;
+use super::store::RunListQuery;
+use super::stream_service::{self, RunStream};
+use super::supervisor::{RunHandle, launch};
+use super::wait_service::{self, WaitOutcome};
+use crate::ids::{RunId, ThreadId};
+use crate::runtime::actor_context::{self, ActorContext, Owner};
+use crate::runtime::stream_bridge::ResumeFrom;
+
+/// Creates, follows, cancels, reads and deletes runs.
+///
+/// Every verb acts for the bound actor ([`actor_context`]); another user's run looks as if it did not exist. A created run is
+/// durable before the verb returns, and goes on when its caller goes away.
+#[derive(Debug)]
+pub struct RunsFacade {
+    parts: RuntimeParts,
+    registry: Arc<RunRegistry>,
+    limits: RwLock<RunLimits>,
+}
+
+impl RunsFacade {
+    /// A runtime of these parts.
+    pub fn new(parts: RuntimeParts, limits: RunLimits) -> Self {
+        Self { parts, registry: Arc::default(), limits: RwLock::new(limits) }
+    }
+
+    /// Bounds for runs created from now on.
+    pub fn set_limits(&self, limits: RunLimits) {
+        *self.limits.write() = limits;
+    }
+
+    /// Creates a run that nobody waits for.
+    #[tracing::instrument(name = "create_background", skip_all)]
+    pub async fn create_background(&self, spec: RunSpec) -> Result<RunRecord, RunError> {
+        Ok(self.create(spec).await?.record)
+    }
+
+    /// Creates a run and follows it from its first event. `heartbeat` is the longest silence of the stream.
+    #[tracing::instrument(name = "create_and_stream", skip_all)]
+    pub async fn create_and_stream(&self, spec: RunSpec, heartbeat: Duration) -> Result<(RunRecord, RunStream), RunError> {
+        let handle = self.create(spec).await?;
+        let stream = stream_service::subscribe(&handle.record, ResumeFrom::Start, heartbeat, &self.registry, &self.parts).await?;
+        Ok((handle.record, stream))
+    }
+
+    /// Creates a run and waits for its end. The record is as it was admitted.
+    #[tracing::instrument(name = "create_and_wait", skip_all)]
+    pub async fn create_and_wait(&self, spec: RunSpec) -> Result<(RunRecord, WaitOutcome), RunError> {
+        let handle = self.create(spec).await?;
+        let outcome = handle.live.ended().await;
+        Ok((handle.record, outcome.into()))
+    }
+
+    /// Follows a run that exists. Without a thread the run is found by its id alone.
+    #[tracing::instrument(name = "join_stream", skip_all)]
+    pub async fn join_stream(
+        &self,
+        thread: Option<&ThreadId>,
+        run: &RunId,
+        from: ResumeFrom,
+        heartbeat: Duration,
+    ) -> Result<RunStream, RunError> {
+        let record = self.find(thread, run).await?;
+        stream_service::subscribe(&record, from, heartbeat, &self.registry, &self.parts).await
+    }
+
+    /// Waits for the end of a run that exists.
+    #[tracing::instrument(name = "join_wait", skip_all)]
+    pub async fn join_wait(&self, thread: Option<&ThreadId>, run: &RunId) -> Result<WaitOutcome, RunError> {
+        let record = self.find(thread, run).await?;
+        wait_service::wait(&record, &self.registry, &self.parts).await
+    }
+
+    /// Asks a run to stop, and with `wait` stays until it has. A run that is stopping already may be asked again.
+    #[tracing::instrument(name = "cancel", skip_all)]
+    pub async fn cancel(&self, thread: Option<&ThreadId>, run: &RunId, action: CancelAction, wait: bool) -> Result<RunRecord, RunError> {
+        let record = self.find(thread, run).await?;
+        if record.status.is_terminal() && record.status != RunStatus::Interrupted {
+            return Err(RunError::NotCancellable { run_id: record.run_id, status: record.status });
+        }
+        if !record.status.is_terminal() {
+            self.registry.request_cancel(run, action, &self.parts).await?;
+            if let Some(live) = self.registry.live(run).filter(|_| wait) {
+                live.ended().await;
+            }
+        }
+        self.find(thread, run).await
+    }
+
+    /// One run.
+    pub async fn get_run(&self, thread: Option<&ThreadId>, run: &RunId) -> Result<Option<RunRecord>, RunError> {
+        let found = self.parts.query.get(run, &Owner::Auto).await?;
+        Ok(found.filter(|record| thread.is_none_or(|thread| record.thread_id == *thread)).map(|record| self.overlay(record)))
+    }
+
+    /// A thread's runs, newest first.
+    pub async fn list_runs(&self, thread: &ThreadId, query: &RunListQuery) -> Result<Vec<RunRecord>, RunError> {
+        let found = self.parts.query.list(thread, query, &Owner::Auto).await?;
+        Ok(found.into_iter().map(|record| self.overlay(record)).collect())
+    }
+
+    /// Removes a finished run with its events and checkpoints.
+    pub async fn delete_run(&self, thread: Option<&ThreadId>, run: &RunId) -> Result<(), RunError> {
+        let record = self.find(thread, run).await?;
+        if !record.status.is_terminal() {
+            return Err(RunError::StillActive(record.run_id));
+        }
+        self.parts.bridge.cleanup(run, Duration::ZERO).await;
+        if self.parts.delete.delete(run).await? { Ok(()) } else { Err(RunError::NotFound(record.run_id)) }
+    }
+
+    /// Ends what a former process left unfinished. Called once, before the first request. Gives the number of runs ended.
+    pub async fn recover(&self) -> Result<usize, RunError> {
+        recovery::end_orphans(&self.parts).await
+    }
+
+    /// Cancels every run executed here, as shutdown does when its patience ends.
+    pub fn cancel_all(&self) {
+        for live in self.registry.live.all() {
+            live.cancel(CancelAction::Interrupt);
+        }
+    }
+
+    /// How many runs are executed here.
+    pub fn live_runs(&self) -> usize {
+        self.registry.live.all().len()
+    }
+
+    /// The ports, for callers that read beside runs.
+    pub fn parts(&self) -> &RuntimeParts {
+        &self.parts
+    }
+
+    /// The way every run goes: plan, admit, launch.
+    async fn create(&self, spec: RunSpec) -> Result<RunHandle, RunError> {
+        if self.parts.tasks.token().is_cancelled() {
+            return Err(RunError::ShuttingDown);
+        }
+        let actor = actor_context::current().unwrap_or_else(|| ActorContext::user(actor_context::DEFAULT_USER_ID));
+        let agent = self.parts.agents.resolve(&spec.assistant, &spec.config.options).await?;
+        let limits = *self.limits.read();
+        let plan = plan(spec, agent, actor, &limits, &*self.parts.ids);
+        if let Some(wanted) = &plan.checkpoint
+            && self.parts.checkpointer.get(&plan.thread_id, Some(&wanted.checkpoint_id)).await?.is_none()
+        {
+            return Err(RunError::CheckpointNotFound(wanted.checkpoint_id.clone()));
+        }
+        let ticket = self.registry.admit(&plan, &self.parts).await?;
+        Ok(launch(ticket, plan, &self.registry, &self.parts))
+    }
+
+    async fn find(&self, thread: Option<&ThreadId>, run: &RunId) -> Result<RunRecord, RunError> {
+        self.get_run(thread, run).await?.ok_or_else(|| RunError::NotFound(run.clone()))
+    }
+
+    /// The store may not have heard yet that a run of this process has begun to work.
+    fn overlay(&self, mut record: RunRecord) -> RunRecord {
+        if let Some(live) = self.registry.live(&record.run_id).filter(|_| !record.status.is_terminal()) {
+            record.status = live.status();
+        }
+        record
+    }
+}

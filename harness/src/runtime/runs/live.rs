@@ -1,0 +1,106 @@
+//! Handles of the runs that this process executes. They decide nothing: the truth is in the store.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::spec::CancelAction;
+use super::status::RunStatus;
+use crate::ids::RunId;
+
+/// How a run ended, for those who wait in this process.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunOutcome {
+    /// A terminal status.
+    pub status: RunStatus,
+    /// The error's class and text, when it failed.
+    pub error: Option<(String, String)>,
+    /// The last state as JSON, with open questions under `__interrupt__`.
+    pub values: Option<Bytes>,
+}
+
+/// A run that is being executed here.
+#[derive(Debug)]
+pub(super) struct LiveRun {
+    /// Cancelled to stop the run.
+    pub(super) token: CancellationToken,
+    /// Cancelled, in the sense of set, once the first event is published.
+    pub(super) opened: CancellationToken,
+    cancel: Mutex<Option<CancelAction>>,
+    status: Mutex<RunStatus>,
+    done: watch::Sender<Option<RunOutcome>>,
+}
+
+impl LiveRun {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            token: CancellationToken::new(),
+            opened: CancellationToken::new(),
+            cancel: Mutex::new(None),
+            status: Mutex::new(RunStatus::Pending),
+            done: watch::Sender::new(None),
+        })
+    }
+
+    /// Asks the run to stop; the first action stands.
+    pub(super) fn cancel(&self, action: CancelAction) {
+        self.cancel.lock().get_or_insert(action);
+        self.token.cancel();
+    }
+
+    pub(super) fn cancel_action(&self) -> CancelAction {
+        self.cancel.lock().unwrap_or(CancelAction::Interrupt)
+    }
+
+    pub(super) fn status(&self) -> RunStatus {
+        *self.status.lock()
+    }
+
+    pub(super) fn set_status(&self, status: RunStatus) {
+        *self.status.lock() = status;
+    }
+
+    /// Called once, when everything about the run is durable and published.
+    pub(super) fn finished(&self, outcome: RunOutcome) {
+        self.opened.cancel();
+        self.done.send_replace(Some(outcome));
+    }
+
+    /// Waits for the end.
+    pub(super) async fn ended(&self) -> RunOutcome {
+        let mut done = self.done.subscribe();
+        // The sender lives in self, so waiting cannot fail while self is borrowed.
+        match done.wait_for(Option::is_some).await {
+            Ok(outcome) => outcome.clone().unwrap_or(LOST),
+            Err(_) => LOST,
+        }
+    }
+}
+
+const LOST: RunOutcome = RunOutcome { status: RunStatus::Error, error: None, values: None };
+
+/// The live runs by id.
+#[derive(Debug, Default)]
+pub(super) struct LiveRuns(Mutex<HashMap<RunId, Arc<LiveRun>>>);
+
+impl LiveRuns {
+    pub(super) fn insert(&self, run_id: RunId, live: Arc<LiveRun>) {
+        self.0.lock().insert(run_id, live);
+    }
+
+    pub(super) fn get(&self, run_id: &RunId) -> Option<Arc<LiveRun>> {
+        self.0.lock().get(run_id).cloned()
+    }
+
+    pub(super) fn remove(&self, run_id: &RunId) {
+        self.0.lock().remove(run_id);
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<LiveRun>> {
+        self.0.lock().values().cloned().collect()
+    }
+}

@@ -1,0 +1,75 @@
+//! What the runtime is put together from: ports, limits, and the set of tasks it spawns into.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::observer::RunObserver;
+use super::store::{RunCommitStore, RunCreateStore, RunDeleteStore, RunEventStore, RunQueryStore};
+use crate::clock::Clock;
+use crate::ids::IdSource;
+use crate::runtime::agent::AgentResolver;
+use crate::runtime::checkpoint::Checkpointer;
+use crate::runtime::stream_bridge::StreamBridge;
+use crate::runtime::tasks::Tasks;
+
+/// The runtime's ports. Every field is an implementation somebody else chose.
+#[derive(Debug, Clone)]
+pub struct RuntimeParts {
+    /// Carries events to viewers.
+    pub bridge: Arc<dyn StreamBridge>,
+    /// Reads and writes checkpoints.
+    pub checkpointer: Arc<dyn Checkpointer>,
+    /// Admits runs.
+    pub create: Arc<dyn RunCreateStore>,
+    /// Writes what runs reach.
+    pub commit: Arc<dyn RunCommitStore>,
+    /// Reads runs.
+    pub query: Arc<dyn RunQueryStore>,
+    /// Deletes runs.
+    pub delete: Arc<dyn RunDeleteStore>,
+    /// Reads the journal.
+    pub events: Arc<dyn RunEventStore>,
+    /// Finds agents.
+    pub agents: Arc<dyn AgentResolver>,
+    /// Hears of lifecycle events.
+    pub observer: Arc<dyn RunObserver>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Ids.
+    pub ids: Arc<dyn IdSource>,
+    /// Where tasks live.
+    pub tasks: Tasks,
+}
+
+/// Bounds that hold for every run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunLimits {
+    /// Super-steps when the request names no usable number.
+    pub default_recursion_limit: u64,
+    /// Most super-steps a request may ask for.
+    pub max_recursion_limit: u64,
+    /// Longest life of a run.
+    pub wall_clock: Duration,
+    /// Longest silence of an agent.
+    pub idle: Duration,
+    /// Longest wait for an interrupted run to make room.
+    pub make_room: Duration,
+    /// How long a finished run's events stay in the bridge.
+    pub stream_retention: Duration,
+    /// Longest trace text in the journal, in characters.
+    pub max_trace_chars: usize,
+}
+
+impl Default for RunLimits {
+    fn default() -> Self {
+        Self {
+            default_recursion_limit: 100,
+            max_recursion_limit: 1_000,
+            wall_clock: Duration::from_secs(24 * 60 * 60),
+            idle: Duration::from_secs(10 * 60),
+            make_room: Duration::from_secs(30),
+            stream_retention: Duration::from_secs(24 * 60 * 60),
+            max_trace_chars: 10_240,
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! After a crash: ends the runs that nobody works on any more, without losing what their callers were told was accepted.
+
+use serde_json::Value;
+
+use super::error::RunError;
+use super::parts::RuntimeParts;
+use super::record::{RunRecord, ThreadStatus};
+use super::status::RunStatus;
+use super::store::{CommitError, NewRunEvent, RunCommit, RunEnd, category};
+use crate::messages::Message;
+use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, HistoryQuery};
+use crate::state::{StateUpdate, ThreadState};
+
+/// The stop reason of a run whose process died.
+pub const ORPHAN_RECOVERED: &str = "orphan_recovered";
+
+/// Ends every unfinished run as an error, or as interrupted where a cancel had been asked for. The input of a run that died
+/// before its first checkpoint joins the thread now: it was acknowledged.
+pub(super) async fn end_orphans(parts: &RuntimeParts) -> Result<usize, RunError> {
+    let orphans = parts.query.unfinished().await?;
+    let count = orphans.len();
+    for orphan in orphans {
+        end_orphan(&orphan, parts).await?;
+    }
+    Ok(count)
+}
+
+async fn end_orphan(run: &RunRecord, parts: &RuntimeParts) -> Result<(), RunError> {
+    let (checkpoints, events) = lost_input(run, parts).await?;
+    let (status, error) = match run.cancel {
+        Some(_) => (RunStatus::Interrupted, None),
+        None => (RunStatus::Error, Some("the process that executed the run ended before it".to_owned())),
+    };
+    let commit = RunCommit {
+        run_id: run.run_id.clone(),
+        thread_id: run.thread_id.clone(),
+        attempt: run.attempt,
+        advance: None,
+        events,
+        checkpoints,
+        end: Some(RunEnd {
+            status,
+            error,
+            stop_reason: Some(ORPHAN_RECOVERED.to_owned()),
+            completion: run.completion.clone(),
+            thread_status: ThreadStatus::after(status, false),
+            title: None,
+            discard_checkpoints: false,
+        }),
+        at: parts.clock.now(),
+    };
+    match parts.commit.commit(commit).await {
+        Ok(()) => tracing::warn!(run_id = %run.run_id, thread_id = %run.thread_id, %status, "ended a run that its process left behind"),
+        Err(CommitError::Store(error)) => return Err(error.into()),
+        Err(refused) => tracing::info!(run_id = %run.run_id, reason = %refused, "an unfinished run was ended by somebody else"),
+    }
+    Ok(())
+}
+
+/// The input of a run that has no checkpoint of its own yet, as a checkpoint and a journal row.
+async fn lost_input(run: &RunRecord, parts: &RuntimeParts) -> Result<(Vec<CheckpointWrite>, Vec<NewRunEvent>), RunError> {
+    let messages = accepted_messages(&run.kwargs);
+    let newest = parts.checkpointer.list_meta(&run.thread_id, &HistoryQuery { limit: 1, ..HistoryQuery::default() }).await?;
+    if messages.is_empty() || newest.first().is_some_and(|meta| meta.run_id.as_ref() == Some(&run.run_id)) {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let head = parts.checkpointer.get(&run.thread_id, None).await?;
+    let (mut state, mut log_tail, parent, step) = match head {
+        Some(head) => (head.state, head.log_tail, Some(head.meta.checkpoint_id), head.meta.step + 1),
+        None => (ThreadState::default(), 0, None, -1),
+    };
+    if let Err(error) = state.apply(StateUpdate::messages(messages), &*parts.ids) {
+        tracing::warn!(run_id = %run.run_id, %error, "the accepted input of a lost run cannot be reduced");
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let meta = CheckpointMeta {
+        checkpoint_id: parts.ids.checkpoint_id(),
+        thread_id: run.thread_id.clone(),
+        parent_id: parent,
+        run_id: Some(run.run_id.clone()),
+        source: CheckpointSource::Input,
+        step,
+        next: Vec::new(),
+        machine: None,
+        metadata: serde_json::Map::new(),
+        created_at: parts.clock.now(),
+    };
+    let event = state.messages().iter().rfind(|message| message.is_human()).map(|message| NewRunEvent {
+        thread_id: run.thread_id.clone(),
+        run_id: run.run_id.clone(),
+        user_id: run.user_id.clone(),
+        event_type: "llm.human.input".to_owned(),
+        category: category::MESSAGE.to_owned(),
+        content: serde_json::to_value(message).unwrap_or(Value::Null),
+        metadata: serde_json::Map::new(),
+        created_at: run.created_at,
+    });
+    Ok((vec![CheckpointWrite::plan(meta, &mut state, &mut log_tail)], event.into_iter().collect()))
+}
+
+/// The messages of the stored request.
+fn accepted_messages(kwargs: &Value) -> Vec<Message> {
+    match kwargs.pointer("/input/messages") {
+        Some(Value::Array(items)) => items.iter().filter_map(|item| Message::coerce(item.clone()).ok()).collect(),
+        Some(single @ (Value::Object(_) | Value::String(_))) => Message::coerce(single.clone()).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}

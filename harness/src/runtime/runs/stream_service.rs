@@ -1,0 +1,81 @@
+//! Follows runs: live ones through the bridge, finished ones from what is left of them.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{self, BoxStream, StreamExt};
+
+use super::error::RunError;
+use super::parts::RuntimeParts;
+use super::record::RunRecord;
+use super::registry::RunRegistry;
+use super::status::RunStatus;
+use crate::ids::{RunId, ThreadId};
+use crate::runtime::actor_context::Owner;
+use crate::runtime::serialization::error_frame;
+use crate::runtime::stream_bridge::{EventId, ResumeFrom, ResumeResult, StreamEvent, StreamItem, TerminalKind};
+
+/// A run's events as one viewer gets them.
+pub struct RunStream {
+    /// The run.
+    pub run_id: RunId,
+    /// Its thread.
+    pub thread_id: ThreadId,
+    /// What it begins with.
+    pub resume: ResumeResult,
+    /// Events; the last item is an end, a gap or an abort.
+    pub items: BoxStream<'static, StreamItem>,
+}
+
+impl std::fmt::Debug for RunStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunStream").field("run_id", &self.run_id).field("resume", &self.resume).finish_non_exhaustive()
+    }
+}
+
+/// Follows `record`'s run from a cursor on.
+#[tracing::instrument(name = "subscribe", skip_all)]
+pub(super) async fn subscribe(
+    record: &RunRecord,
+    from: ResumeFrom,
+    heartbeat: Duration,
+    registry: &RunRegistry,
+    parts: &RuntimeParts,
+) -> Result<RunStream, RunError> {
+    let live = registry.live(&record.run_id);
+    if let Some(live) = &live {
+        live.opened.cancelled().await;
+    }
+    let subscription = parts.bridge.subscribe(&record.run_id, from, heartbeat).await?;
+    let (resume, items) = if subscription.resume == ResumeResult::Unknown {
+        // The bridge has forgotten the run, or never knew it. What the store says of it is still an answer.
+        let record = parts.query.get(&record.run_id, &Owner::None).await?.unwrap_or_else(|| record.clone());
+        (terminal_of(&record).map_or(ResumeResult::Unknown, ResumeResult::Ended), leftover(&record))
+    } else {
+        (subscription.resume, subscription.items)
+    };
+    Ok(RunStream { run_id: record.run_id.clone(), thread_id: record.thread_id.clone(), resume, items })
+}
+
+fn terminal_of(record: &RunRecord) -> Option<TerminalKind> {
+    match record.status {
+        RunStatus::Success => Some(TerminalKind::End),
+        RunStatus::Error | RunStatus::Timeout => Some(TerminalKind::Error),
+        RunStatus::Interrupted => Some(TerminalKind::Cancel),
+        RunStatus::Pending | RunStatus::Starting | RunStatus::Running => None,
+    }
+}
+
+/// The end of a run whose events are gone; an active one that nobody here can stream is aborted, so that the client comes back.
+fn leftover(record: &RunRecord) -> BoxStream<'static, StreamItem> {
+    let Some(kind) = terminal_of(record) else {
+        return stream::iter([StreamItem::Aborted]).boxed();
+    };
+    let mut items = Vec::new();
+    if kind == TerminalKind::Error {
+        let data: Bytes = error_frame("RunError", record.error.as_deref().unwrap_or("the run failed")).data;
+        items.push(StreamItem::Event(StreamEvent { id: EventId { seq: 1, attempt: record.attempt }, event: "error".into(), data }));
+    }
+    items.push(StreamItem::End(kind));
+    stream::iter(items).boxed()
+}

@@ -1,0 +1,72 @@
+//! Waits for a run's end and tells what became of the state.
+
+use bytes::Bytes;
+
+use super::error::RunError;
+use super::live::RunOutcome;
+use super::parts::RuntimeParts;
+use super::record::RunRecord;
+use super::registry::RunRegistry;
+use super::status::RunStatus;
+use crate::runtime::actor_context::Owner;
+use crate::runtime::checkpoint::HistoryQuery;
+use crate::runtime::serialization::values_json;
+
+/// What a waiting caller gets.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WaitOutcome {
+    /// The last state as JSON, with open questions under `__interrupt__`.
+    Values(Bytes),
+    /// The run failed.
+    Failed {
+        /// The error's class.
+        name: String,
+        /// The error's text.
+        message: String,
+        /// The last state, if there is one.
+        values: Option<Bytes>,
+    },
+}
+
+impl From<RunOutcome> for WaitOutcome {
+    fn from(outcome: RunOutcome) -> Self {
+        match outcome.error {
+            Some((name, message)) => Self::Failed { name, message, values: outcome.values },
+            None if outcome.status == RunStatus::Timeout => {
+                Self::Failed { name: "TimeoutError".to_owned(), message: "the run took too long".to_owned(), values: outcome.values }
+            }
+            None => Self::Values(outcome.values.unwrap_or_else(|| Bytes::from_static(b"{}"))),
+        }
+    }
+}
+
+/// Waits for the end of `record`'s run. Bounded by the run's own limits.
+pub(super) async fn wait(record: &RunRecord, registry: &RunRegistry, parts: &RuntimeParts) -> Result<WaitOutcome, RunError> {
+    if let Some(live) = registry.live(&record.run_id) {
+        return Ok(live.ended().await.into());
+    }
+    let record = parts.query.get(&record.run_id, &Owner::None).await?.ok_or_else(|| RunError::NotFound(record.run_id.clone()))?;
+    let values = last_values(&record, parts).await?;
+    Ok(match record.status {
+        RunStatus::Error | RunStatus::Timeout => WaitOutcome::Failed {
+            name: "RunError".to_owned(),
+            message: record.error.unwrap_or_else(|| "the run failed".to_owned()),
+            values,
+        },
+        _ => WaitOutcome::Values(values.unwrap_or_else(|| Bytes::from_static(b"{}"))),
+    })
+}
+
+/// The state at the last checkpoint that the run wrote.
+async fn last_values(record: &RunRecord, parts: &RuntimeParts) -> Result<Option<Bytes>, RunError> {
+    let query = HistoryQuery { limit: 1_000, ..HistoryQuery::default() };
+    let metas = parts.checkpointer.list_meta(&record.thread_id, &query).await?;
+    let Some(meta) = metas.iter().find(|meta| meta.run_id.as_ref() == Some(&record.run_id)) else {
+        return Ok(None);
+    };
+    let snapshot = parts.checkpointer.get(&record.thread_id, Some(&meta.checkpoint_id)).await?;
+    Ok(snapshot.map(|snapshot| {
+        let questions: Vec<_> = snapshot.meta.next.iter().flat_map(|task| task.interrupts.clone()).collect();
+        values_json(&snapshot.state, &questions)
+    }))
+}

@@ -1,0 +1,42 @@
+//! The `messages` mode: the same message again and again, each time with more of its text.
+
+use std::collections::HashSet;
+
+use serde_json::json;
+
+use super::frames::Frame;
+use crate::messages::{Message, MessageAccumulator, MessageChunk};
+use crate::runtime::agent::MessageMeta;
+
+/// Turns fragments into accumulated messages. One message is under way at a time.
+#[derive(Debug, Default)]
+pub(super) struct Accumulating {
+    current: Option<MessageAccumulator>,
+    announced: HashSet<String>,
+}
+
+impl Accumulating {
+    pub(super) fn token(&mut self, chunk: &MessageChunk, meta: &MessageMeta, frames: &mut Vec<Frame>) {
+        if self.current.as_ref().is_none_or(|current| current.id() != chunk.id) {
+            self.current = Some(MessageAccumulator::new(chunk.id.clone()));
+        }
+        self.announce(&chunk.id, meta, frames);
+        if let Some(current) = &mut self.current {
+            current.push(chunk);
+            let last = chunk.chunk_position.is_some();
+            let name = if last { "messages/complete" } else { "messages/partial" };
+            frames.push(Frame::new(name, &[current.clone().finish()]));
+        }
+    }
+
+    pub(super) fn whole(&mut self, message: &Message, meta: &MessageMeta, frames: &mut Vec<Frame>) {
+        self.announce(message.id.as_deref().unwrap_or_default(), meta, frames);
+        frames.push(Frame::new("messages/complete", &[message]));
+    }
+
+    fn announce(&mut self, id: &str, meta: &MessageMeta, frames: &mut Vec<Frame>) {
+        if self.announced.insert(id.to_owned()) {
+            frames.push(Frame::new("messages/metadata", &json!({ id: { "metadata": meta } })));
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The private file system of one conversation: what file tools, uploads and artifacts may touch.
+//!
+//! A model speaks in *virtual paths* such as `/mnt/user-data/workspace/report.md`.
+//! The way from such a text to bytes on the disk has four steps, each in its own file:
+//!
+//! 1. [`virtual_paths`] turns the text into a [`VirtualPath`], or says why not. Pure.
+//! 2. [`thread_dirs`] knows where the three roots of a user's thread lie under the runtime home.
+//! 3. [`safe_fs`] opens things beneath a directory handle in a way that no symbolic link, swapped
+//!    directory, FIFO or hard link can turn into something else. There is no "check, then open".
+//! 4. [`blocking_files`] has the operations; [`files`] offers them to async code.
+//!
+//! [`render`] holds the texts that a model reads as the result of an operation.
+//!
+//! To add an operation: write it in [`blocking_files`] in terms of a [`VirtualPath`] and
+//! [`safe_fs::SafeDir`], give it an async face in [`files`], and, if a model reads its result, a
+//! text in [`render`]. Errors are [`FileError`]: they name the virtual path and never a host path.
+
+pub mod blocking_files;
+pub mod fault;
+pub mod files;
+pub mod ignore;
+pub mod line_range;
+pub mod listing;
+pub mod path_locks;
+pub mod pending_file;
+pub mod remove_tree;
+pub mod render;
+pub mod safe_fs;
+pub mod thread_dirs;
+pub mod virtual_paths;
+
+pub use blocking_files::{BlockingFiles, FileLimits, Occurrences, WriteMode};
+pub use fault::{Fault, FileError};
+pub use files::{FileHome, IncomingFile, ThreadFiles};
+pub use line_range::{LineRange, TextRead};
+pub use listing::Listing;
+pub use thread_dirs::{ThreadDirs, UserDirName};
+pub use virtual_paths::{PathError, Root, VirtualPath};
+
+#[cfg(test)]
+mod hostile_paths_tests;
+#[cfg(test)]
+mod symlink_tests;
+#[cfg(test)]
+mod test_support;

@@ -1,0 +1,122 @@
+//! What a model reads as the result of a file operation.
+
+use std::fmt::Display;
+
+use super::line_range::{BadRange, TextRead};
+use super::listing::Listing;
+
+/// How many characters a listing may have.
+pub const LIST_MAX_CHARS: usize = 20_000;
+
+/// How many characters a file's content may have.
+pub const READ_MAX_CHARS: usize = 50_000;
+
+/// How many characters an error may have.
+pub const ERROR_MAX_CHARS: usize = 2_000;
+
+/// The result of an operation that has nothing to tell but that it was done.
+pub const DONE: &str = "OK";
+
+/// The result when there is nothing to show.
+pub const EMPTY: &str = "(empty)";
+
+/// A listing, one path per line, in at most `max_chars` characters (0: any number).
+pub fn listing(listing: &Listing, max_chars: usize) -> String {
+    if listing.lines.is_empty() && !listing.incomplete {
+        return EMPTY.to_owned();
+    }
+    let text = listing.lines.join("\n");
+    let total = text.chars().count();
+    let unread = if listing.incomplete { " of what was looked at, and there is more" } else { "" };
+    if !listing.incomplete && fits(total, max_chars) {
+        return text;
+    }
+    cut_head(&text, total, max_chars, |shown, _| {
+        format!("\n... [{shown} of {total} characters shown{unread}; list a subdirectory to see the rest]")
+    })
+}
+
+/// The lines of a file in at most `max_chars` characters (0: any number).
+pub fn file_text(read: &TextRead, max_chars: usize) -> String {
+    let (text, first_line) = match read {
+        TextRead::Text { text, first_line } => (text, *first_line),
+        TextRead::Empty => return EMPTY.to_owned(),
+        TextRead::StartPastEnd => return "(start_line exceeds file length)".to_owned(),
+        TextRead::BadRange(problem) => return bad_range(*problem).to_owned(),
+    };
+    let total = text.chars().count();
+    if fits(total, max_chars) {
+        return text.clone();
+    }
+    cut_head(text, total, max_chars, |shown, head| {
+        let line = first_line + head.bytes().filter(|byte| *byte == b'\n').count();
+        let advice = if line == first_line {
+            "this line alone is longer than what can be shown, cut it through the shell".to_owned()
+        } else {
+            format!("read on with start_line={line}")
+        };
+        format!("\n... [{shown} of {total} characters shown, up to line {line}; {advice}]")
+    })
+}
+
+/// The result of a failed operation, in at most [`ERROR_MAX_CHARS`] characters.
+pub fn error(problem: &dyn Display) -> String {
+    middle_cut(&format!("Error: {problem}"), ERROR_MAX_CHARS)
+}
+
+/// The text, or its first two thirds and its end around a mark when it has more than `max_chars` characters.
+pub fn middle_cut(text: &str, max_chars: usize) -> String {
+    const MARK: &str = "\n...\n";
+    let total = text.chars().count();
+    if total <= max_chars {
+        return text.to_owned();
+    }
+    let Some(room) = max_chars.checked_sub(MARK.len()).filter(|room| *room > 0) else {
+        return head(text, max_chars).to_owned();
+    };
+    let first = (max_chars * 2 / 3).min(room);
+    let last_from = total - (room - first);
+    format!("{}{MARK}{}", head(text, first), &text[head(text, last_from).len()..])
+}
+
+fn bad_range(problem: BadRange) -> &'static str {
+    match problem {
+        BadRange::StartBelowOne => "(start_line must be 1 or more)",
+        BadRange::EndBelowOne => "(end_line must be 1 or more)",
+        BadRange::EndBeforeStart => "(end_line is before start_line)",
+    }
+}
+
+fn fits(chars: usize, max_chars: usize) -> bool {
+    max_chars == 0 || chars <= max_chars
+}
+
+/// As much of the beginning as fits together with the marker, which is told how many characters are
+/// shown and what they are. Where not even a marker fits, the beginning alone.
+fn cut_head(text: &str, total: usize, max_chars: usize, marker: impl Fn(usize, &str) -> String) -> String {
+    let max_chars = if max_chars == 0 { usize::MAX } else { max_chars };
+    let mut shown = total.min(max_chars);
+    loop {
+        let kept = head(text, shown);
+        let marker = marker(shown, kept);
+        let marker_chars = marker.chars().count();
+        if shown.saturating_add(marker_chars) <= max_chars {
+            return format!("{kept}{marker}");
+        }
+        // Fewer digits or another advice may make a marker longer or shorter: look again.
+        let room = max_chars.saturating_sub(marker_chars).min(shown.saturating_sub(1));
+        if room == 0 {
+            return head(text, max_chars).to_owned();
+        }
+        shown = room;
+    }
+}
+
+/// The first `chars` characters.
+fn head(text: &str, chars: usize) -> &str {
+    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
+}
+
+#[cfg(test)]
+#[path = "render_tests.rs"]
+mod tests;

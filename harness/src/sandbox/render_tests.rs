@@ -1,0 +1,81 @@
+//! Result texts keep their limits and say how to get the rest.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn text(text: &str, first_line: usize) -> TextRead {
+    TextRead::Text { text: text.to_owned(), first_line }
+}
+
+#[test]
+fn short_results_are_shown_as_they_are() {
+    assert_eq!(file_text(&text("a\nb\n", 1), 50), "a\nb\n");
+    assert_eq!(file_text(&text("a\nb\n", 1), 0), "a\nb\n");
+    assert_eq!(file_text(&TextRead::Empty, 50), "(empty)");
+    assert_eq!(file_text(&TextRead::StartPastEnd, 50), "(start_line exceeds file length)");
+    assert_eq!(file_text(&TextRead::BadRange(BadRange::EndBeforeStart), 50), "(end_line is before start_line)");
+    assert_eq!(listing(&Listing::default(), 50), "(empty)");
+    let two = Listing { lines: vec!["/a".to_owned(), "/b/".to_owned()], incomplete: false };
+    assert_eq!(listing(&two, 50), "/a\n/b/");
+}
+
+#[test]
+fn a_long_file_ends_with_where_to_read_on() {
+    let content = "0123456789\n".repeat(100);
+    let shown = file_text(&text(&content, 5), 200);
+    assert_eq!(shown.chars().count(), 200);
+    assert!(shown.starts_with("0123456789\n"));
+    assert!(shown.ends_with(" of 1100 characters shown, up to line 16; read on with start_line=16]"), "{shown}");
+}
+
+#[test]
+fn a_single_long_line_does_not_send_the_model_in_circles() {
+    let shown = file_text(&text(&"x".repeat(1000), 3), 300);
+    assert!(shown.contains("this line alone is longer"), "{shown}");
+    assert!(!shown.contains("start_line="));
+}
+
+#[test]
+fn a_long_listing_says_how_much_is_missing() {
+    let lines = (0..100).map(|n| format!("/mnt/user-data/workspace/{n:03}")).collect();
+    let shown = listing(&Listing { lines, incomplete: false }, 500);
+    assert!(shown.contains(" of 2899 characters shown; list a subdirectory"), "{shown}");
+    assert!(shown.chars().count() <= 500);
+}
+
+#[test]
+fn a_listing_that_stopped_says_so_even_when_it_is_short() {
+    let lines = vec!["/mnt/user-data/workspace/a".to_owned()];
+    for limit in [0, 500] {
+        let shown = listing(&Listing { lines: lines.clone(), incomplete: true }, limit);
+        assert!(shown.starts_with("/mnt/user-data/workspace/a\n... [26 of 26 characters shown"), "{shown}");
+        assert!(shown.contains("there is more"), "{shown}");
+    }
+}
+
+#[test]
+fn errors_have_their_prefix_and_keep_both_ends() {
+    assert_eq!(error(&"no such file"), "Error: no such file");
+    let long = error(&format!("start{}end", "x".repeat(5000)));
+    assert!(long.starts_with("Error: start") && long.ends_with("end"));
+    assert_eq!(long.chars().count(), ERROR_MAX_CHARS);
+}
+
+proptest! {
+    #[test]
+    fn no_result_is_longer_than_its_limit(
+        content in "[a-zé\n]{0,400}",
+        names in proptest::collection::vec("[a-zü]{1,20}", 0..20),
+        incomplete in any::<bool>(),
+        limit in 1_usize..400,
+        first_line in 1_usize..2000,
+    ) {
+        prop_assert!(file_text(&text(&content, first_line), limit).chars().count() <= limit);
+        prop_assert!(middle_cut(&content, limit).chars().count() <= limit);
+        if !names.is_empty() {
+            let shown = listing(&Listing { lines: names, incomplete }, limit);
+            prop_assert!(shown.chars().count() <= limit);
+        }
+    }
+}

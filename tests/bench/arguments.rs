@@ -1,0 +1,61 @@
+//! What the command line says.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Loads the gateway and prints a Markdown report on standard output.
+#[derive(Debug, Parser)]
+#[command(name = "deerflow-bench", version)]
+pub(crate) struct Arguments {
+    /// The `deerflow` binary; without it only the floors are measured.
+    #[arg(long)]
+    pub(super) gateway: Option<PathBuf>,
+    /// Measure only these chapters.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Chapter>,
+    /// Shorter loads, for a first impression.
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Folder on the disk to measure; the gateway's data lies there while it runs.
+    #[arg(long)]
+    pub(super) storage_dir: Option<PathBuf>,
+    /// Use stateless runs instead of creating a thread for each.
+    #[arg(long)]
+    pub(super) stateless: bool,
+    #[command(subcommand)]
+    pub(super) part: Option<Part>,
+}
+
+impl Arguments {
+    pub(super) fn includes(&self, chapter: Chapter) -> bool {
+        self.only.is_empty() || self.only.contains(&chapter)
+    }
+}
+
+/// A part of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Chapter {
+    /// Time from start to ready, three times with a fresh and an existing database.
+    Start,
+    /// Runs of one token at 1, 16, 200 and 1000 clients.
+    Runs,
+    /// Streams of 200 tokens as fast as they go.
+    Tokens,
+    /// 1000 streams at a token every 10 ms.
+    Live,
+}
+
+/// A process of the benchmark that is this program again.
+#[derive(Debug, Subcommand)]
+pub(super) enum Part {
+    /// Streams the fixed reply.
+    #[command(hide = true)]
+    Provider,
+    /// Relays the provider's stream.
+    #[command(hide = true)]
+    Relay {
+        /// The provider's address.
+        provider: String,
+    },
+}

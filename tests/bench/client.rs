@@ -1,0 +1,134 @@
+//! One keep-alive connection, as cheap as a client can be.
+
+use std::{net::SocketAddr, time::Duration};
+
+use anyhow::{Context as _, bail};
+use axum::body::{Body, Bytes};
+use futures_util::StreamExt as _;
+use hyper::{
+    Request, Response,
+    body::Incoming,
+    client::conn::http1::{self, SendRequest},
+    header,
+};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    net::TcpStream,
+    task::JoinSet,
+    time::{Instant, timeout},
+};
+
+use super::{frames::FrameCounter, load::Target};
+
+/// A run, or a connection, that takes longer has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What one run took.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sample {
+    pub(super) first_token: Duration,
+    pub(super) end: Duration,
+    pub(super) frames: u64,
+    pub(super) ended_at: Instant,
+}
+
+/// A client that does one run after the other.
+pub(super) struct Client<'a> {
+    target: &'a Target,
+    connection: Option<Connection>,
+}
+
+struct Connection {
+    sender: SendRequest<Body>,
+    /// Moves the bytes; ends with the connection.
+    _driver: JoinSet<()>,
+}
+
+impl<'a> Client<'a> {
+    pub(super) async fn connect(target: &'a Target) -> anyhow::Result<Self> {
+        let connection = timeout(PATIENCE, Connection::open(target.address)).await;
+        let connection = Some(connection.context("no connection in time")??);
+        Ok(Self { target, connection })
+    }
+
+    /// Does one run and expects this many tokens; the connection is replaced after a failure.
+    pub(super) async fn run(&mut self, body: Bytes, tokens: u64) -> anyhow::Result<Sample> {
+        let run = timeout(PATIENCE, self.try_run(body, tokens));
+        let outcome = run.await.unwrap_or_else(|_| Err(anyhow::anyhow!("run not through within {PATIENCE:?}")));
+        if outcome.is_err() {
+            self.connection = None;
+        }
+        outcome
+    }
+
+    async fn try_run(&mut self, body: Bytes, tokens: u64) -> anyhow::Result<Sample> {
+        let address = self.target.address;
+        let connection = match &mut self.connection {
+            Some(connection) => connection,
+            empty => empty.insert(Connection::open(address).await?),
+        };
+        let path = if self.target.creates_threads {
+            let thread = connection.post(address, "/api/threads", Bytes::from_static(b"{}")).await?;
+            format!("/api/threads/{}/runs/stream", thread_id(thread).await?)
+        } else {
+            self.target.path.to_owned()
+        };
+        let begun = Instant::now();
+        let response = connection.post(address, &path, body).await?;
+        let mut stream = Body::new(response.into_body()).into_data_stream();
+        let mut counter = FrameCounter::default();
+        let (mut first_token, mut ended_at) = (None, None);
+        while let Some(bytes) = stream.next().await {
+            counter.push(&bytes?);
+            if first_token.is_none() && counter.tokens > 0 {
+                first_token = Some(begun.elapsed());
+            }
+            if ended_at.is_none() && counter.ended {
+                ended_at = Some(Instant::now());
+            }
+        }
+        let ended_at = ended_at.context("stream without `event: end`")?;
+        anyhow::ensure!(counter.tokens >= tokens, "{} of {tokens} tokens arrived", counter.tokens);
+        let end = ended_at - begun;
+        Ok(Sample { first_token: first_token.unwrap_or(end), end, frames: counter.frames, ended_at })
+    }
+}
+
+impl Connection {
+    async fn open(address: SocketAddr) -> anyhow::Result<Self> {
+        let socket = TcpStream::connect(address).await.with_context(|| format!("connecting to {address}"))?;
+        socket.set_nodelay(true)?;
+        let (sender, connection) = http1::handshake(TokioIo::new(socket)).await?;
+        let mut driver = JoinSet::new();
+        driver.spawn(async {
+            // What went wrong reaches the request that waits on this connection.
+            drop(connection.await);
+        });
+        Ok(Self { sender, _driver: driver })
+    }
+
+    async fn post(&mut self, address: SocketAddr, path: &str, body: Bytes) -> anyhow::Result<Response<Incoming>> {
+        self.sender.ready().await?;
+        let request = Request::post(path)
+            .header(header::HOST, address.to_string())
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Body::from(body))?;
+        let response = self.sender.send_request(request).await?;
+        let status = response.status();
+        if !status.is_success() {
+            let text = axum::body::to_bytes(Body::new(response.into_body()), 4096).await.unwrap_or_default();
+            bail!("POST {path}: {status} {}", String::from_utf8_lossy(&text));
+        }
+        Ok(response)
+    }
+}
+
+async fn thread_id(response: Response<Incoming>) -> anyhow::Result<String> {
+    #[derive(serde::Deserialize)]
+    struct Thread {
+        thread_id: String,
+    }
+    let body = axum::body::to_bytes(Body::new(response.into_body()), 1 << 20).await?;
+    let thread: Thread = serde_json::from_slice(&body).context("answer of POST /api/threads")?;
+    Ok(thread.thread_id)
+}

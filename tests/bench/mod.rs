@@ -1,0 +1,146 @@
+//! The benchmark: which servers are loaded with what, in which order.
+//!
+//! Three processes besides this one, so that CPU is accounted apart: a provider that streams a fixed reply, a bare
+//! relay in front of it (what any server must cost at least), and the gateway. A durable run has a second floor, the
+//! disk: it must be on disk when it is accepted and when it has ended, so C clients cannot exceed C / (2 x fdatasync).
+
+mod arguments;
+mod client;
+mod disk;
+mod figures;
+mod frames;
+mod load;
+mod parts;
+mod process;
+mod provider;
+mod relay;
+mod report;
+mod subject;
+
+use std::{
+    path::{Path, PathBuf},
+    pin::pin,
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use tokio::signal::unix::{SignalKind, signal};
+
+pub(crate) use self::arguments::Arguments;
+use self::{
+    arguments::{Chapter, Part},
+    figures::Figures,
+    load::{Load, Target},
+    parts::Parts,
+    report::{Comparison, Report, StorageReport},
+    subject::Subject,
+};
+
+/// Runs a hidden part, or the whole benchmark until it is through or the process is told to stop.
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    match &arguments.part {
+        Some(Part::Provider) => parts::serve(provider::router()).await,
+        Some(Part::Relay { provider }) => parts::serve(relay::router(provider)?).await,
+        None => {
+            let mut terminated = signal(SignalKind::terminate())?;
+            tokio::select! {
+                done = measure(&arguments) => done,
+                _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted"),
+                _ = terminated.recv() => anyhow::bail!("terminated"),
+            }
+        }
+    }
+}
+
+async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
+    process::raise_file_limit()?;
+    let parts = Parts::start().await?;
+    let mut report = Report::default();
+    for (name, folder) in storages(arguments)? {
+        let section = measure_on(arguments, &parts, name, &folder).await?;
+        report.storages.push(section);
+    }
+    parts.stop().await?;
+    report.print()?;
+    let failed: usize = report.storages.iter().map(StorageReport::failed_runs).sum();
+    anyhow::ensure!(failed == 0, "{failed} runs failed");
+    Ok(())
+}
+
+/// A disk and, when there is one, memory posing as a disk.
+fn storages(arguments: &Arguments) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
+    let disk = match &arguments.storage_dir {
+        Some(folder) => folder.clone(),
+        None => std::env::current_exe()?.parent().context("folder of this program")?.to_owned(),
+    };
+    let memory = Path::new("/dev/shm");
+    let memory = memory.is_dir().then(|| ("memory", memory.to_owned()));
+    Ok([("disk", disk)].into_iter().chain(memory).collect())
+}
+
+async fn measure_on(arguments: &Arguments, parts: &Parts, name: &'static str, folder: &Path) -> anyhow::Result<StorageReport> {
+    eprintln!("storage: {name} ({})", folder.display());
+    let fdatasync = disk::fdatasync_p50(folder).with_context(|| format!("measuring {}", folder.display()))?;
+    let mut section = StorageReport { name, folder: folder.to_owned(), fdatasync, start: None, comparisons: Vec::new() };
+    let mut subject = match &arguments.gateway {
+        Some(binary) => Some(Subject::launch(binary, folder, parts.provider.address()).await?),
+        None => None,
+    };
+    if let Some(subject) = &mut subject {
+        let times = if arguments.includes(Chapter::Start) { 3 } else { 1 };
+        section.start = Some(subject.measure_starts(times).await?);
+    }
+    let relay = Target::relay(parts.relay.address());
+    for load in loads(arguments) {
+        eprintln!("  {load}");
+        let gateway = match &subject {
+            Some(subject) => {
+                let target = Target::gateway(subject.address(), arguments.stateless);
+                let figures = under(&target, &load, subject.pid()?).await;
+                Some(figures.with_context(|| format!("the gateway printed:\n{}", subject.logs()))?)
+            }
+            None => None,
+        };
+        let relay = under(&relay, &load, parts.relay.pid()?).await?;
+        section.comparisons.push(Comparison { load, gateway, relay });
+    }
+    if let Some(subject) = subject {
+        if section.failed_runs() > 0 {
+            eprintln!("the gateway printed:\n{}", subject.logs());
+        }
+        subject.stop().await?;
+    }
+    Ok(section)
+}
+
+/// One load on one server, with the server's CPU time and highest memory.
+async fn under(target: &Target, load: &Load, pid: u32) -> anyhow::Result<Figures> {
+    load::drive(target, &load.warm_up()).await?;
+    let cpu_before = process::cpu_time(pid)?;
+    let mut resident = process::resident(pid)?;
+    let mut looks = tokio::time::interval(Duration::from_millis(50));
+    let mut driven = pin!(load::drive(target, load));
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut driven => break outcome?,
+            _ = looks.tick() => resident = resident.max(process::resident(pid)?),
+        }
+    };
+    let cpu = process::cpu_time(pid)?.saturating_sub(cpu_before);
+    Ok(Figures::of(&outcome, cpu, resident))
+}
+
+fn loads(arguments: &Arguments) -> Vec<Load> {
+    let seconds = if arguments.quick { 1 } else { 5 };
+    let mut loads = Vec::new();
+    if arguments.includes(Chapter::Runs) {
+        loads.extend([1, 16, 200, 1000].map(|clients| Load::short_runs(clients, seconds)));
+    }
+    if arguments.includes(Chapter::Tokens) {
+        loads.extend([1, 16].map(|clients| Load::long_runs(clients, seconds)));
+    }
+    if arguments.includes(Chapter::Live) {
+        loads.push(Load::live(if arguments.quick { 100 } else { 200 }));
+    }
+    loads
+}

@@ -1,0 +1,45 @@
+//! What the kernel says about a process, and how many files this one may open.
+
+use std::{fs, time::Duration};
+
+use anyhow::Context as _;
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+/// Enough for a thousand streams through three processes.
+const FILES: u64 = 16_384;
+
+/// `/proc` counts CPU time in hundredths of a second on every Linux that Rust runs on.
+const TICK: Duration = Duration::from_millis(10);
+
+/// CPU time the process has used so far, user and system.
+pub(super) fn cpu_time(pid: u32) -> anyhow::Result<Duration> {
+    let stat = read(pid, "stat")?;
+    // The program's name is in parentheses and may hold anything; the fields are counted from behind it.
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |field: usize| fields.get(field).and_then(|ticks| ticks.parse::<u32>().ok());
+    let (user, system) = ticks(11).zip(ticks(12)).with_context(|| format!("/proc/{pid}/stat: {stat}"))?;
+    Ok(TICK * user.saturating_add(system))
+}
+
+/// Resident memory in bytes.
+pub(super) fn resident(pid: u32) -> anyhow::Result<u64> {
+    let status = read(pid, "status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    // A process that has ended but was not waited for has no memory.
+    Ok(kilobytes.with_context(|| format!("process {pid} has ended"))? * 1024)
+}
+
+fn read(pid: u32, file: &str) -> anyhow::Result<String> {
+    fs::read_to_string(format!("/proc/{pid}/{file}")).with_context(|| format!("process {pid} has ended"))
+}
+
+/// Raises the soft limit of open files as far as needed and allowed; children inherit it.
+pub(super) fn raise_file_limit() -> anyhow::Result<()> {
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|current| current < FILES) {
+        limit.current = Some(limit.maximum.map_or(FILES, |maximum| maximum.min(FILES)));
+        setrlimit(Resource::Nofile, limit).context("raising the limit of open files")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! The gateway under test: its configuration, its data folder, its start-up time.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use deerflow_tests::gateway::{AUTH_DISABLED, GatewayOptions, GatewayProcess};
+use tempfile::TempDir;
+
+use super::{figures::percentile, process};
+
+/// A running gateway with its data under a storage folder.
+pub(super) struct Subject {
+    gateway: GatewayProcess,
+    options: GatewayOptions,
+    storage: PathBuf,
+    _home: TempDir,
+}
+
+/// How the gateway starts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StartFigures {
+    pub(super) fresh: Duration,
+    pub(super) existing: Duration,
+    /// Resident bytes when ready, before the first run.
+    pub(super) idle: u64,
+}
+
+impl Subject {
+    pub(super) async fn launch(binary: &Path, storage: &Path, provider: SocketAddr) -> anyhow::Result<Self> {
+        let binary = binary.canonicalize().with_context(|| format!("gateway {}", binary.display()))?;
+        let mut options = GatewayOptions::new(binary, configuration(provider));
+        options.env.push((AUTH_DISABLED.0.to_owned(), AUTH_DISABLED.1.to_owned()));
+        let (home, gateway) = fresh(&options, storage).await?;
+        Ok(Self { gateway, options, storage: storage.to_owned(), _home: home })
+    }
+
+    /// Median start-up times over this many starts on a fresh and on the existing database.
+    pub(super) async fn measure_starts(&mut self, times: usize) -> anyhow::Result<StartFigures> {
+        let (mut new, mut old) = (vec![self.gateway.ready_after()], Vec::new());
+        for _ in 1..times {
+            let (_home, mut gateway) = fresh(&self.options, &self.storage).await?;
+            new.push(gateway.ready_after());
+            gateway.terminate().await?;
+        }
+        for _ in 0..times {
+            self.gateway.restart().await?;
+            old.push(self.gateway.ready_after());
+        }
+        new.sort_unstable();
+        old.sort_unstable();
+        let idle = process::resident(self.pid()?)?;
+        Ok(StartFigures { fresh: percentile(&new, 50), existing: percentile(&old, 50), idle })
+    }
+
+    /// Stops the gateway the polite way, before its data goes.
+    pub(super) async fn stop(mut self) -> anyhow::Result<()> {
+        self.gateway.terminate().await?;
+        Ok(())
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.gateway.address()
+    }
+
+    /// What the gateway printed.
+    pub(super) fn logs(&self) -> String {
+        self.gateway.logs()
+    }
+
+    pub(super) fn pid(&self) -> anyhow::Result<u32> {
+        self.gateway.pid().context("the gateway has ended")
+    }
+}
+
+async fn fresh(options: &GatewayOptions, storage: &Path) -> anyhow::Result<(TempDir, GatewayProcess)> {
+    let home = tempfile::Builder::new().prefix("deerflow-bench-").tempdir_in(storage)?;
+    let mut options = options.clone();
+    options.home = Some(home.path().to_owned());
+    Ok((home, GatewayProcess::launch(options).await?))
+}
+
+/// Durable runs and events in SQLite; nothing that calls the model besides the run itself.
+fn configuration(provider: SocketAddr) -> String {
+    format!(
+        "\
+log_level: warning
+models:
+  - name: bench
+    use: langchain_openai:ChatOpenAI
+    model: bench
+    base_url: http://{provider}/v1
+    api_key: dummy
+sandbox:
+  use: deerflow.sandbox.local:LocalSandboxProvider
+database:
+  backend: sqlite
+  sqlite_dir: .deer-flow/data
+run_events:
+  backend: db
+title:
+  enabled: false
+memory:
+  enabled: false
+"
+    )
+}

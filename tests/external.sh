@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Runs the tests that need more than Rust: the official LangGraph SDKs against a real gateway, and Postgres.
+# What they need is installed when it is missing. What cannot be installed is named, and the run fails: nothing is
+# skipped.
+#
+# The suites are the `run.sh` files below. They find in the environment:
+#   DEERFLOW_BIN_DIR  folder with the freshly built binaries of the workspace (`deerflow` and the helpers of tests/bin)
+#   SDK_PYTHON        Python with the packages of tests/sdk/python/requirements.txt
+# and, for Node, the packages of tests/sdk/js/package.json in the `node_modules` beside it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+source ./packages.sh
+
+suites=(sdk/python/run.sh sdk/js/run.sh postgres/run.sh)
+node_at_least=20
+missing=()
+
+prepare_python() {
+    local venv=$PWD/sdk/python/.venv
+    if [[ ! -x $venv/bin/pip ]]; then
+        # Some distributions ship python3 without what a virtual environment needs.
+        python3 -m venv --clear "$venv" ||
+            { install_packages python3 python3-venv && python3 -m venv --clear "$venv"; } || return 1
+    fi
+    "$venv/bin/pip" install --quiet --disable-pip-version-check -r sdk/python/requirements.txt || return 1
+    export SDK_PYTHON=$venv/bin/python
+}
+
+prepare_node() {
+    if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+        install_packages nodejs npm || return 1
+    fi
+    local major
+    major=$(node --print 'process.versions.node.split(".")[0]') || return 1
+    if ((major < node_at_least)); then
+        echo "node is of version $major, the SDK needs $node_at_least" >&2
+        return 1
+    fi
+    npm install --prefix sdk/js --no-audit --no-fund --no-package-lock --loglevel=error
+}
+
+prepare_postgres() {
+    [[ -n $(postgres_bindir) ]] || install_packages postgresql
+}
+
+echo "== preparing"
+prepare_python || missing+=("Python 3 with the packages of tests/sdk/python/requirements.txt")
+prepare_node || missing+=("Node $node_at_least or later with the packages of tests/sdk/js/package.json")
+prepare_postgres || missing+=("a Postgres server (initdb and pg_ctl)")
+if ((${#missing[@]} > 0)); then
+    printf 'missing, and could not be installed: %s\n' "${missing[@]}" >&2
+    exit 1
+fi
+
+(cd .. && cargo build --workspace --bins)
+DEERFLOW_BIN_DIR=$(cd .. && cd "${CARGO_TARGET_DIR:-target}" && pwd)/debug
+export DEERFLOW_BIN_DIR
+
+failed=()
+for suite in "${suites[@]}"; do
+    echo "== $suite"
+    bash "$suite" || failed+=("$suite")
+done
+if ((${#failed[@]} > 0)); then
+    printf 'failed: tests/%s\n' "${failed[@]}" >&2
+    exit 1
+fi
+echo "== all passed"

@@ -1,0 +1,54 @@
+//! Crash, stop and restart of a child process, with the scripted model in the gateway's place: it answers `/health` too.
+
+use deerflow_tests::gateway::{GatewayOptions, GatewayProcess};
+
+/// A process that takes `serve` and is healthy at once.
+async fn launch(home: &std::path::Path) -> GatewayProcess {
+    let stand_in = format!("echo started; exec '{}' --port $GATEWAY_PORT", env!("CARGO_BIN_EXE_scripted-openai"));
+    std::fs::write(home.join("serve"), stand_in).expect("script");
+    let options = GatewayOptions { home: Some(home.to_owned()), ..GatewayOptions::new("/bin/sh".into(), "") };
+    GatewayProcess::launch(options).await.expect("healthy")
+}
+
+async fn healthy(gateway: &GatewayProcess) -> bool {
+    reqwest::get(format!("{}/health", gateway.base_url())).await.is_ok_and(|answer| answer.status() == 200)
+}
+
+#[tokio::test]
+async fn a_killed_gateway_comes_back_on_the_same_home_and_port() {
+    let home = tempfile::tempdir().expect("home");
+    let mut gateway = launch(home.path()).await;
+    let (url, pid) = (gateway.base_url(), gateway.pid().expect("running"));
+    gateway.kill9().await.expect("killed");
+    assert!(!healthy(&gateway).await);
+    assert_eq!(gateway.pid(), None);
+    gateway.restart().await.expect("healthy again");
+    assert!(healthy(&gateway).await);
+    assert_eq!(gateway.base_url(), url);
+    assert_ne!(gateway.pid(), Some(pid));
+}
+
+#[tokio::test]
+async fn a_stopped_gateway_leaves_its_output_and_its_status() {
+    let home = tempfile::tempdir().expect("home");
+    let mut gateway = launch(home.path()).await;
+    let status = gateway.terminate().await.expect("stopped");
+    assert!(!status.success());
+    assert!(gateway.logs().starts_with("started\nscripted model on http://127.0.0.1:"), "{}", gateway.logs());
+    assert!(gateway.terminate().await.is_err());
+}
+
+#[tokio::test]
+async fn a_dropped_gateway_is_killed() {
+    let home = tempfile::tempdir().expect("home");
+    let gateway = launch(home.path()).await;
+    let (url, pid) = (gateway.base_url(), gateway.pid().expect("running"));
+    drop(gateway);
+    // The kill is on its way: the connection of this request, or of the next one, breaks.
+    let dead = async {
+        while reqwest::get(format!("{url}/health")).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(10), dead).await.unwrap_or_else(|_| panic!("{pid} lives on"));
+}

@@ -1,0 +1,36 @@
+# Sourced by the scripts here: finding and installing what is not Rust.
+
+# install_packages NAME..: installs system packages with apt, as root or through sudo; fails when neither is possible.
+install_packages() {
+    local as_root=()
+    if ((EUID != 0)); then
+        if ! sudo -n true 2>/dev/null; then
+            echo "cannot install $*: neither root nor sudo without a password" >&2
+            return 1
+        fi
+        as_root=(sudo -n)
+    fi
+    if ! command -v apt-get >/dev/null; then
+        echo "cannot install $*: there is no apt-get" >&2
+        return 1
+    fi
+    echo "installing $*"
+    "${as_root[@]}" apt-get update -qq &&
+        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@"
+}
+
+# postgres_bindir: prints the folder that holds initdb and pg_ctl, the newest if there are several; nothing if none.
+postgres_bindir() {
+    local candidate candidates
+    candidates=$(
+        pg_config --bindir 2>/dev/null || true
+        printf '%s\n' /usr/lib/postgresql/*/bin | sort --version-sort --reverse
+        dirname "$(command -v initdb || true)"
+    )
+    while read -r candidate; do
+        if [[ -x $candidate/initdb && -x $candidate/pg_ctl ]]; then
+            echo "$candidate"
+            return
+        fi
+    done <<<"$candidates"
+}

@@ -1,0 +1,295 @@
+//! The real `deerflow` binary as a child process with a home of its own.
+
+use std::{
+    collections::VecDeque,
+    net::{SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, bail};
+use parking_lot::Mutex;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncRead, BufReader},
+    process::{Child, Command},
+    task::JoinSet,
+};
+
+/// Lets every request in as the user `default`.
+pub const AUTH_DISABLED: (&str, &str) = ("DEER_FLOW_AUTH_DISABLED", "1");
+
+/// How many lines of output are kept.
+const LOG_LENGTH: usize = 10_000;
+
+/// How to run the gateway.
+#[derive(Debug, Clone)]
+pub struct GatewayOptions {
+    /// The program; see [`deerflow_binary`].
+    pub binary: PathBuf,
+    /// The text of `config.yaml`.
+    pub config: String,
+    /// Environment on top of the inherited one and of what this module sets.
+    pub env: Vec<(String, String)>,
+    /// Folder for configuration and data, kept on drop; `None` takes a temporary one.
+    pub home: Option<PathBuf>,
+    /// How long it may take until `/health` answers.
+    pub ready_within: Duration,
+    /// How long it may take to stop when asked.
+    pub stopped_within: Duration,
+}
+
+impl GatewayOptions {
+    /// Default options for `binary` with this configuration.
+    #[must_use]
+    pub fn new(binary: PathBuf, config: impl Into<String>) -> Self {
+        Self {
+            binary,
+            config: config.into(),
+            env: Vec::new(),
+            home: None,
+            ready_within: Duration::from_secs(30),
+            stopped_within: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A gateway that answers on a loopback port; dropping it kills the process.
+#[derive(Debug)]
+pub struct GatewayProcess {
+    options: GatewayOptions,
+    home: PathBuf,
+    _temporary: Option<TempDir>,
+    address: SocketAddr,
+    running: Option<Running>,
+    ready_after: Duration,
+    log: Arc<Mutex<VecDeque<String>>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    /// Copies the output into the log; they end with the output.
+    readers: JoinSet<()>,
+}
+
+/// The `deerflow` binary of the build that the running test belongs to.
+///
+/// Cargo names binaries to the tests of their own package only (`CARGO_BIN_EXE_*`), so the path is derived: test
+/// programs lie in `target/<profile>/deps`, binaries in `target/<profile>`.
+///
+/// # Errors
+/// When it was not built; `cargo test --workspace` builds it.
+pub fn deerflow_binary() -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe().context("path of this program")?;
+    let mut folder = program.parent().context("folder of this program")?;
+    if folder.ends_with("deps") {
+        folder = folder.parent().context("folder above deps")?;
+    }
+    let binary = folder.join("deerflow");
+    anyhow::ensure!(binary.is_file(), "{} does not exist: build it with `cargo build --workspace`", binary.display());
+    Ok(binary)
+}
+
+impl GatewayProcess {
+    /// Runs the gateway of this build with this `config.yaml` and waits until it is healthy.
+    ///
+    /// # Errors
+    /// When it was not built, ends early or is not healthy in time; the message carries its output.
+    pub async fn start(config: &str, env: &[(&str, &str)]) -> anyhow::Result<Self> {
+        let mut options = GatewayOptions::new(deerflow_binary()?, config);
+        options.env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Self::launch(options).await
+    }
+
+    /// Runs the gateway and waits until it is healthy.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn launch(options: GatewayOptions) -> anyhow::Result<Self> {
+        let temporary = match &options.home {
+            Some(_) => None,
+            None => Some(tempfile::tempdir().context("temporary home")?),
+        };
+        let home = options.home.clone().or_else(|| temporary.as_ref().map(|dir| dir.path().to_owned()));
+        let home = home.context("a home")?;
+        std::fs::write(home.join("config.yaml"), &options.config).context("writing config.yaml")?;
+        let mut gateway = Self {
+            options,
+            home,
+            _temporary: temporary,
+            address: free_address()?,
+            running: None,
+            ready_after: Duration::ZERO,
+            log: Arc::default(),
+        };
+        gateway.spawn().await?;
+        Ok(gateway)
+    }
+
+    /// Where it answers, such as `http://127.0.0.1:8001`; the same after a restart.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The folder with `config.yaml` and `.deer-flow`.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The process id while it runs.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.running.as_ref().and_then(|running| running.child.id())
+    }
+
+    /// Time from the last start to the first healthy answer.
+    #[must_use]
+    pub fn ready_after(&self) -> Duration {
+        self.ready_after
+    }
+
+    /// What it printed so far, over all restarts.
+    #[must_use]
+    pub fn logs(&self) -> String {
+        self.log.lock().iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    /// Ends the process without any warning, as a power cut would.
+    ///
+    /// # Errors
+    /// When the process cannot be signalled.
+    pub async fn kill9(&mut self) -> anyhow::Result<()> {
+        if let Some(mut running) = self.running.take() {
+            running.child.kill().await.context("killing the gateway")?;
+        }
+        Ok(())
+    }
+
+    /// Asks it to stop and waits for that; a gateway that does not stop in time is killed.
+    ///
+    /// # Errors
+    /// When it does not run or does not stop in time.
+    pub async fn terminate(&mut self) -> anyhow::Result<ExitStatus> {
+        let mut running = self.running.take().context("the gateway does not run")?;
+        let pid = running.child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+        kill_process(pid.context("the gateway has ended already")?, Signal::TERM).context("asking the gateway to stop")?;
+        let within = self.options.stopped_within;
+        let Ok(status) = tokio::time::timeout(within, running.child.wait()).await else {
+            running.child.kill().await.context("killing the gateway")?;
+            bail!("the gateway did not stop within {within:?}\n{}", self.logs());
+        };
+        while running.readers.join_next().await.is_some() {}
+        status.context("waiting for the gateway")
+    }
+
+    /// Starts it again on the same home and port, after stopping it if it still runs.
+    ///
+    /// # Errors
+    /// As [`Self::terminate`] and [`Self::start`].
+    pub async fn restart(&mut self) -> anyhow::Result<()> {
+        if self.running.is_some() {
+            self.terminate().await?;
+        }
+        self.spawn().await
+    }
+
+    async fn spawn(&mut self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        let mut child = self.command().spawn().with_context(|| format!("running {}", self.options.binary.display()))?;
+        let mut readers = JoinSet::new();
+        if let Some(output) = child.stdout.take() {
+            readers.spawn(copy_lines(output, Arc::clone(&self.log)));
+        }
+        if let Some(output) = child.stderr.take() {
+            readers.spawn(copy_lines(output, Arc::clone(&self.log)));
+        }
+        let ready = tokio::time::timeout(self.options.ready_within, until_healthy(&mut child, self.address)).await;
+        if !matches!(ready, Ok(Ok(()))) {
+            child.kill().await.context("killing the gateway")?;
+            while readers.join_next().await.is_some() {}
+        }
+        match ready {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                return Err(error.context(format!("the gateway printed:\n{}", self.logs())));
+            }
+            Err(_) => bail!("not healthy within {:?}; the gateway printed:\n{}", self.options.ready_within, self.logs()),
+        }
+        self.ready_after = begun.elapsed();
+        self.running = Some(Running { child, readers });
+        Ok(())
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.options.binary);
+        command
+            .arg("serve")
+            .current_dir(&self.home)
+            .env("DEER_FLOW_PROJECT_ROOT", &self.home)
+            .env("DEER_FLOW_CONFIG_PATH", self.home.join("config.yaml"))
+            .env("DEER_FLOW_HOME", self.home.join(".deer-flow"))
+            .env("GATEWAY_HOST", self.address.ip().to_string())
+            .env("GATEWAY_PORT", self.address.port().to_string())
+            .env("NO_PROXY", "127.0.0.1")
+            .env_remove("DEER_FLOW_EXTENSIONS_CONFIG_PATH")
+            .env_remove("DEER_FLOW_ENV")
+            .env_remove("ENVIRONMENT")
+            .envs(self.options.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
+    }
+}
+
+/// A port that was free a moment ago.
+fn free_address() -> anyhow::Result<SocketAddr> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).context("looking for a free port")?;
+    listener.local_addr().context("looking for a free port")
+}
+
+/// Asks `/health` until it says 200 or the process ends. The caller sets the deadline.
+async fn until_healthy(child: &mut Child, address: SocketAddr) -> anyhow::Result<()> {
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(2)).build()?;
+    let url = format!("http://{address}/health");
+    loop {
+        if let Some(status) = child.try_wait()? {
+            bail!("the gateway ended with {status} before it was healthy");
+        }
+        if client.get(&url).send().await.is_ok_and(|answer| answer.status() == 200) {
+            return Ok(());
+        }
+        // Readiness of another process can only be polled; short, as start-up time is measured with it.
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+async fn copy_lines(output: impl AsyncRead + Unpin, log: Arc<Mutex<VecDeque<String>>>) {
+    let mut output = BufReader::new(output);
+    let mut line = Vec::new();
+    while matches!(output.read_until(b'\n', &mut line).await, Ok(1..)) {
+        let mut log = log.lock();
+        if log.len() == LOG_LENGTH {
+            log.pop_front();
+        }
+        log.push_back(String::from_utf8_lossy(&line).trim_end().to_owned());
+        line.clear();
+    }
+}
+
+#[cfg(test)]
+#[path = "gateway_tests.rs"]
+mod tests;

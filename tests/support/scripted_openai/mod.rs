@@ -1,0 +1,211 @@
+//! A deterministic OpenAI-compatible model over real HTTP, told what to do by the newest user message.
+//!
+//! What the "model" does stands in that message, in double square brackets. Nothing else decides: how many
+//! assistant turns follow the message says which step is due, so retries and callers at the same time do not
+//! disturb each other (the one exception is `[[error N times=K]]`).
+//!
+//! | directive | effect |
+//! |---|---|
+//! | `[[tool:NAME {json}]]` | one turn with one tool call |
+//! | `[[tools:[{"name":N,"args":{}}]]]` | one turn with parallel tool calls |
+//! | `[[rawtool:NAME "text"]]` | a tool call whose argument text is not JSON |
+//! | `[[frag]]` | tool-call arguments one character per chunk |
+//! | `[[slow 50x20ms]]` | final text in 50 pieces, 20 ms apart |
+//! | `[[delay 300]]` | 300 ms before the first byte of every turn |
+//! | `[[think some text]]` | `reasoning_content` before the final text |
+//! | `[[error 500]]`, `[[error 429 times=2]]` | HTTP error on the final turn, always or for the first 2 tries |
+//! | `[[cut 3]]` | the connection drops after 3 pieces of the final text |
+//! | `[[hang]]` | final turn: headers, then never a byte |
+//! | `[[garbage]]` | final turn: a chunk that is not JSON in the middle |
+//! | `[[stop length]]` | `finish_reason` of the final turn |
+//! | `[[usage 11,7]]` | prompt and completion token counts |
+//! | `... then say TEXT` | the final text |
+//!
+//! Tools count only when the request offers them, so side prompts that quote the user get a text answer.
+//! Messages that are nothing but `<tag>...</tag>` blocks are passed over.
+//! `/__log` lists what callers sent, `/__reset` forgets it.
+
+mod history;
+mod request;
+pub mod script;
+mod turn;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    io,
+    net::SocketAddr,
+    sync::Arc,
+};
+
+use axum::{
+    Json, Router,
+    body::{Body, Bytes},
+    extract::{DefaultBodyLimit, State},
+    http::{HeaderMap, StatusCode, Uri, header},
+    response::{IntoResponse, Response},
+    routing::{any, get, post},
+};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use self::{request::ChatRequest, script::Script, turn::Turn};
+use crate::local_server::LocalServer;
+
+pub use self::{
+    history::{HistoryError, check as check_history},
+    request::RecordedRequest,
+};
+
+/// How many requests are remembered.
+const LOG_LENGTH: usize = 5000;
+
+/// How to run the model.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Port on 127.0.0.1; 0 takes a free one.
+    pub port: u16,
+    /// Answer 400 to every history whose tool calls and results do not pair up.
+    pub strict: bool,
+}
+
+/// A running scripted model; dropping it closes the port and every connection.
+#[derive(Debug)]
+pub struct ScriptedOpenAi {
+    /// What a model entry's `base_url` should say, `/v1` included.
+    pub base_url: String,
+    server: LocalServer,
+    model: Arc<Model>,
+}
+
+impl ScriptedOpenAi {
+    /// Starts the model.
+    ///
+    /// # Errors
+    /// When the port cannot be bound.
+    pub async fn start(options: Options) -> io::Result<Self> {
+        let model = Arc::new(Model { strict: options.strict, memory: Mutex::default() });
+        let server = LocalServer::start(router(Arc::clone(&model)), options.port).await?;
+        Ok(Self { base_url: format!("http://{}/v1", server.address()), server, model })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// The calls so far, oldest first.
+    #[must_use]
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.model.memory.lock().log.iter().cloned().collect()
+    }
+
+    /// How many calls strict mode refused.
+    #[must_use]
+    pub fn rejections(&self) -> usize {
+        self.model.memory.lock().rejections
+    }
+}
+
+#[derive(Debug)]
+struct Model {
+    strict: bool,
+    memory: Mutex<Memory>,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    log: VecDeque<RecordedRequest>,
+    rejections: usize,
+    /// How often a message that asks for an error was tried.
+    tries: HashMap<(String, usize), u32>,
+}
+
+impl Model {
+    fn answer(&self, body: &[u8], authorization: &str) -> Turn {
+        let request: ChatRequest = match serde_json::from_slice(body) {
+            Ok(request) => request,
+            Err(error) => return Turn::failure(400, &format!("request body: {error}")),
+        };
+        let cue = request.cue();
+        let refusal = if self.strict { history::check(&request.messages).err() } else { None };
+        self.remember(request.record(&cue, authorization, refusal.as_ref().map(ToString::to_string)));
+        if let Some(refusal) = refusal {
+            return Turn::failure(400, &refusal.to_string());
+        }
+        match Script::parse(&cue.text) {
+            Ok(script) => Turn::compose(&request, &cue, &script, || {
+                let tries = self.count_try(&cue.text, request.messages.len());
+                script.failure.and_then(|failure| failure.times).is_none_or(|times| tries <= times)
+            }),
+            Err(error) => Turn::failure(400, &error.to_string()),
+        }
+    }
+
+    fn remember(&self, request: RecordedRequest) {
+        let mut memory = self.memory.lock();
+        memory.rejections += usize::from(request.rejected.is_some());
+        if memory.log.len() == LOG_LENGTH {
+            memory.log.pop_front();
+        }
+        memory.log.push_back(request);
+    }
+
+    fn count_try(&self, text: &str, length: usize) -> u32 {
+        let mut memory = self.memory.lock();
+        let tries = memory.tries.entry((text.to_owned(), length)).or_default();
+        *tries = tries.saturating_add(1);
+        *tries
+    }
+}
+
+fn router(model: Arc<Model>) -> Router {
+    Router::new()
+        .route("/v1/chat/completions", post(chat))
+        .route("/chat/completions", post(chat))
+        .route("/v1/models", get(models))
+        .route("/models", get(models))
+        .route("/__log", any(log))
+        .route("/__reset", any(reset))
+        .route("/health", get(async || Json(json!({"ok": true}))))
+        .fallback(no_route)
+        .layer(DefaultBodyLimit::disable())
+        .with_state(model)
+}
+
+async fn chat(State(model): State<Arc<Model>>, headers: HeaderMap, body: Bytes) -> Response {
+    let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let turn = model.answer(&body, authorization);
+    tokio::time::sleep(turn.delay).await;
+    let mut response = Response::new(Body::from_stream(turn::play(turn.beats)));
+    *response.status_mut() = StatusCode::from_u16(turn.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let kind = if turn.events { "text/event-stream" } else { "application/json" };
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+    if turn.retry_now {
+        response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("0"));
+    }
+    response
+}
+
+async fn models() -> Json<Value> {
+    let model = json!({"id": "scripted", "object": "model", "created": 0, "owned_by": "tests"});
+    Json(json!({"object": "list", "data": [model]}))
+}
+
+async fn log(State(model): State<Arc<Model>>) -> Json<Vec<RecordedRequest>> {
+    Json(model.memory.lock().log.iter().cloned().collect())
+}
+
+async fn reset(State(model): State<Arc<Model>>) -> Json<Value> {
+    *model.memory.lock() = Memory::default();
+    Json(json!({}))
+}
+
+async fn no_route(uri: Uri) -> Response {
+    let error = json!({"error": {"message": format!("no route {}", uri.path()), "type": "invalid_request_error"}});
+    (StatusCode::NOT_FOUND, Json(error)).into_response()
+}
+
+#[cfg(test)]
+#[path = "scripted_openai_tests.rs"]
+mod tests;

@@ -1,0 +1,87 @@
+//! The length of files, and the list of those that may be longer for now.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+use cargo_metadata::camino::{Utf8Path, Utf8PathBuf};
+
+use crate::report::Violation;
+use crate::workspace::{SourceFile, Workspace};
+
+/// The lines that a file may have.
+const LIMIT: usize = 400;
+
+/// One `path cap reason` per line; `#` starts a comment line.
+const LIST: &str = "xtask/src/tidy/oversize.txt";
+
+/// The files that may be longer than the limit, each up to a cap of its own. A cap may only shrink: it equals the
+/// length of its file, and goes when the file fits.
+#[derive(Debug)]
+pub(super) struct Oversize {
+    caps: BTreeMap<Utf8PathBuf, usize>,
+}
+
+impl Oversize {
+    /// Reads the list; a workspace without one makes no exceptions.
+    pub(super) fn load(workspace: &Workspace) -> Result<Self> {
+        let path = workspace.root().join(LIST);
+        if !path.exists() {
+            return Self::parse("");
+        }
+        let text = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
+        Self::parse(&text)
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        let mut caps = BTreeMap::new();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let mut words = line.splitn(3, ' ');
+            let (Some(path), Some(cap), Some(_reason)) = (words.next(), words.next(), words.next()) else {
+                bail!("{LIST}:{}: expected `path cap reason`", index + 1);
+            };
+            let cap = cap.parse().with_context(|| format!("{LIST}:{}: the cap {cap:?} is no number", index + 1))?;
+            if caps.insert(Utf8PathBuf::from(path), cap).is_some() {
+                bail!("{LIST}:{}: {path} is listed twice", index + 1);
+            }
+        }
+        Ok(Self { caps })
+    }
+
+    /// Judges the length of a file and crosses it off the list.
+    pub(super) fn check(&mut self, file: &SourceFile) -> Option<Violation> {
+        let lines = file.text.lines().count();
+        let cap = self.caps.remove(&file.path);
+        let fits = lines <= LIMIT || is_free(&file.path);
+        let problem = match cap {
+            None if fits => return None,
+            None => format!("{lines} lines, more than {LIMIT}: cut it in two along a seam"),
+            Some(_) if fits => format!("fits again: take it off {LIST}"),
+            Some(cap) if lines > cap => {
+                format!("{lines} lines, more than its cap of {cap} in {LIST}")
+            }
+            Some(cap) if lines < cap => format!("{lines} lines: lower its cap of {cap} in {LIST}"),
+            Some(_) => return None,
+        };
+        Some(Violation::new(file.path.as_str(), problem))
+    }
+
+    /// A violation for each listed file that was not seen.
+    pub(super) fn leftovers(self) -> impl Iterator<Item = Violation> {
+        self.caps.into_keys().map(|path| Violation::new(LIST, format!("{path} is gone: take it off the list")))
+    }
+}
+
+/// Tests and migrations may be as long as they need: the first are read one at a time, the second never change.
+fn is_free(path: &Utf8Path) -> bool {
+    let in_free_folder = path.components().any(|part| matches!(part.as_str(), "tests" | "migration" | "migrations"));
+    in_free_folder || path.as_str().ends_with("_tests.rs")
+}
+
+#[cfg(test)]
+#[path = "length_tests.rs"]
+mod tests;
