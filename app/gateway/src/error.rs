@@ -5,12 +5,12 @@ use axum::response::{IntoResponse, Response};
 use harness::ids::RunId;
 use harness::runtime::agent::UnknownAssistant;
 use harness::runtime::checkpoint::CheckpointError;
+use harness::runtime::runs::RunError;
 use harness::runtime::runs::store::{AdmitError, StoreError};
 use harness::runtime::stream_bridge::BridgeError;
 use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
-use crate::ports::RunError;
 
 /// One thing that is wrong with a request's body, query, path or header.
 #[derive(Debug, Clone, PartialEq)]
@@ -251,7 +251,10 @@ impl From<RunError> for ApiError {
             RunError::NotFound(run) => Self::RunNotFound(run.to_string()),
             RunError::NotCancellable { run_id, status } => Self::NotCancellable { run_id, status: status.wire() },
             RunError::CheckpointNotFound(id) => Self::CheckpointNotFound(id.to_string()),
-            RunError::Bridge(BridgeError::Closed) => Self::Unavailable("the server is shutting down".to_owned()),
+            RunError::StillActive(run) => Self::Conflict(format!("Run {run} is still active. Cancel it before deleting it.")),
+            RunError::NoRoom(run) => Self::Conflict(format!("Run {run} already has been told to stop but has not ended yet")),
+            RunError::Checkpoint(error) => error.into(),
+            RunError::ShuttingDown | RunError::Bridge(BridgeError::Closed) => Self::Unavailable("the server is shutting down".to_owned()),
             RunError::Bridge(BridgeError::Transport(why)) => Self::Unavailable(format!("the stream transport failed: {why}")),
             other => Self::Internal(other.to_string()),
         }

@@ -27,7 +27,7 @@ pub(crate) async fn require_thread(state: &GatewayState, thread: &ThreadId) -> R
 
 /// The run, if it is on the thread and the dialect shows it.
 pub(crate) async fn require_run(state: &GatewayState, thread: &ThreadId, run: &RunId, dialect: Dialect) -> Result<RunRecord, ApiError> {
-    let found = state.runs.get_run(thread, run).await?;
+    let found = state.runs.get_run(Some(thread), run).await?;
     found
         .filter(|run| !(dialect.is_platform() && is_rolled_back(run)))
         .ok_or_else(|| ApiError::RunNotFound(run.to_string()))
@@ -38,7 +38,7 @@ pub(crate) async fn all_runs(state: &GatewayState, thread: &ThreadId) -> Result<
     let mut runs = Vec::new();
     loop {
         let query = RunListQuery { limit: PAGE, offset: runs.len(), status: None };
-        let page = state.runs.list_runs(thread, query).await?;
+        let page = state.runs.list_runs(thread, &query).await?;
         let last = page.len() < PAGE;
         runs.extend(page);
         if last {
@@ -107,7 +107,7 @@ pub(crate) async fn transcript(state: &GatewayState, snapshot: &Snapshot, moment
 pub(crate) async fn thread_facts(state: &GatewayState, thread: &ThreadRecord, dialect: Dialect) -> Result<ThreadFacts, ApiError> {
     let mut facts = ThreadFacts::default();
     if thread.status == ThreadStatus::Error && dialect.is_platform() {
-        let last = state.runs.list_runs(&thread.thread_id, RunListQuery { limit: 1, ..RunListQuery::default() }).await?;
+        let last = state.runs.list_runs(&thread.thread_id, &RunListQuery { limit: 1, ..RunListQuery::default() }).await?;
         facts.error = last.into_iter().next().and_then(|run| run.error);
     }
     if let Some(snapshot) = state.checkpoints.get(&thread.thread_id, None).await? {

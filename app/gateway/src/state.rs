@@ -7,17 +7,18 @@ use harness::clock::Clock;
 use harness::ids::IdSource;
 use harness::runtime::agent::AgentResolver;
 use harness::runtime::checkpoint::Checkpointer;
+use harness::runtime::runs::RunsFacade;
 use harness::runtime::runs::store::RunEventStore;
 use harness::runtime::tasks::Tasks;
 use tokio_util::sync::CancellationToken;
 
-use crate::ports::{CatalogView, Runs, ThreadFilesPort};
+use crate::ports::{CatalogView, ThreadFilesPort};
 
 /// The ports behind the wire.
 #[derive(Debug)]
 pub struct GatewayState {
     /// The verbs of runs.
-    pub runs: Arc<Runs>,
+    pub runs: Arc<RunsFacade>,
     /// Threads as they are listed.
     pub threads: Arc<dyn ThreadStore>,
     /// Saved states.

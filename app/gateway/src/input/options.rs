@@ -7,9 +7,6 @@ use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::Fields;
 
-/// The limit of steps when nobody names a usable one; the planner clamps what is named.
-const DEFAULT_RECURSION_LIMIT: u64 = 100;
-
 /// What DeerFlow's clients may say in `context`.
 const CONTEXT_KEYS: &[&str] = &[
     "model_name",
@@ -70,10 +67,10 @@ pub(super) fn read_config(fields: &mut Fields, dialect: Dialect) -> Result<RunCo
         options.extend(source.into_iter().filter(|(key, _)| allowed(key) && !is_server_key(key)));
     }
     let tags = config.get("tags").and_then(Value::as_array).map(|tags| tags.iter().filter_map(Value::as_str).map(str::to_owned).collect());
-    Ok(RunConfig { recursion_limit: Some(recursion_limit(config.get("recursion_limit"))), options, tags: tags.unwrap_or_default() })
+    Ok(RunConfig { recursion_limit: recursion_limit(config.get("recursion_limit")), options, tags: tags.unwrap_or_default() })
 }
 
-/// Missing, no whole number, a truth value or not positive: the default.
-fn recursion_limit(value: Option<&Value>) -> u64 {
-    value.and_then(Value::as_u64).filter(|limit| *limit > 0).unwrap_or(DEFAULT_RECURSION_LIMIT)
+/// Missing, no whole number, a truth value or not positive: none, so that the planner's default holds. It clamps the rest.
+fn recursion_limit(value: Option<&Value>) -> Option<u64> {
+    value.and_then(Value::as_u64).filter(|limit| *limit > 0)
 }

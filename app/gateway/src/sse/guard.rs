@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::{ActorContext, scope};
-use harness::runtime::runs::CancelAction;
+use harness::runtime::runs::{CancelAction, RunError, RunsFacade};
 use harness::runtime::tasks::{TaskKind, Tasks};
-
-use crate::ports::{RunError, Runs};
 
 /// Held by a response's body: dropped before it was disarmed, it cancels the run at once.
 #[derive(Debug)]
@@ -17,7 +15,7 @@ pub struct DisconnectGuard {
 
 #[derive(Debug)]
 struct Armed {
-    runs: Arc<Runs>,
+    runs: Arc<RunsFacade>,
     tasks: Tasks,
     actor: ActorContext,
     thread: ThreadId,
@@ -26,7 +24,7 @@ struct Armed {
 
 impl DisconnectGuard {
     /// A guard for a run of `actor`.
-    pub fn new(runs: Arc<Runs>, tasks: Tasks, actor: ActorContext, thread: ThreadId, run: RunId) -> Self {
+    pub fn new(runs: Arc<RunsFacade>, tasks: Tasks, actor: ActorContext, thread: ThreadId, run: RunId) -> Self {
         Self { armed: Some(Armed { runs, tasks, actor, thread, run }) }
     }
 
@@ -44,7 +42,7 @@ impl Drop for DisconnectGuard {
             TaskKind::Finish,
             "cancel the run of a client that left",
             scope(actor, async move {
-                match runs.cancel(&thread, &run, CancelAction::Interrupt, false).await {
+                match runs.cancel(Some(&thread), &run, CancelAction::Interrupt, false).await {
                     Ok(_) | Err(RunError::NotCancellable { .. } | RunError::NotFound(_)) => {}
                     Err(error) => tracing::warn!(run_id = %run, %error, "a run whose client left could not be cancelled"),
                 }

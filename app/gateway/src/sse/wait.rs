@@ -11,13 +11,13 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
+use harness::runtime::runs::{RunError, WaitOutcome};
 use serde_json::json;
 use tokio::time::{Interval, MissedTickBehavior};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::guard::DisconnectGuard;
 use crate::dialect::Dialect;
-use crate::ports::{RunError, WaitOutcome};
 
 struct Waiting {
     outcome: Option<BoxFuture<'static, Result<WaitOutcome, RunError>>>,

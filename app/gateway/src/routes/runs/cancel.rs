@@ -6,13 +6,12 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::runs::store::RunListQuery;
-use harness::runtime::runs::{CancelAction, RunStatus};
+use harness::runtime::runs::{CancelAction, RunError};
 use serde_json::json;
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids, Query, parse_thread_id};
-use crate::ports::RunError;
 use crate::reads::require_thread;
 use crate::routes::{App, Reply};
 use crate::sse::run_location;
@@ -24,15 +23,18 @@ pub(crate) async fn cancel(State(state): App, dialect: Dialect, ids: Ids, query:
     let run = ids.run()?;
     let wait = query.flag("wait")?.unwrap_or_default();
     let action = query.word("action", ACTIONS)?.unwrap_or(CancelAction::Interrupt);
-    if !dialect.is_platform() {
-        require_thread(&state, &thread).await?;
-    }
-    match state.runs.cancel(&thread, &run, action, wait).await {
-        Ok(_) => Ok(cancelled(dialect, &thread, &run, wait)),
-        // The second stop of an impatient user is no error.
-        Err(RunError::NotCancellable { status: RunStatus::Interrupted, .. }) if !dialect.is_platform() => {
-            Ok(cancelled(dialect, &thread, &run, wait))
+    match dialect {
+        Dialect::DeerFlow => drop(require_thread(&state, &thread).await?),
+        // Here the second cancel of a run finds nothing; in DeerFlow it is as good as the first.
+        Dialect::Platform => {
+            let known = state.runs.get_run(Some(&thread), &run).await?;
+            if let Some(over) = known.filter(|run| run.status.is_terminal()) {
+                return Err(ApiError::NotCancellable { run_id: over.run_id, status: over.status.wire() });
+            }
         }
+    }
+    match state.runs.cancel(Some(&thread), &run, action, wait).await {
+        Ok(_) => Ok(cancelled(dialect, &thread, &run, wait)),
         Err(RunError::NotFound(_)) if dialect.is_platform() => Err(ApiError::NotFound("No runs found to cancel.".to_owned())),
         Err(error) => Err(error.into()),
     }
@@ -66,13 +68,13 @@ pub(crate) async fn cancel_many(State(state): App, dialect: Dialect, query: Quer
     let runs = match run_ids {
         Some(ids) => ids.into_iter().filter_map(|id| RunId::parse(id).ok()).collect(),
         None => {
-            let active = state.runs.list_runs(&thread, RunListQuery { limit: 100, ..RunListQuery::default() }).await?;
+            let active = state.runs.list_runs(&thread, &RunListQuery { limit: 100, ..RunListQuery::default() }).await?;
             active.into_iter().filter(|run| !run.status.is_terminal()).map(|run| run.run_id).collect::<Vec<_>>()
         }
     };
     let mut found = false;
     for run in runs {
-        match state.runs.cancel(&thread, &run, action, false).await {
+        match state.runs.cancel(Some(&thread), &run, action, false).await {
             Ok(_) => found = true,
             Err(RunError::NotFound(_) | RunError::NotCancellable { .. }) => {}
             Err(error) => return Err(error.into()),

@@ -30,7 +30,7 @@ pub(crate) async fn list(State(state): App, dialect: Dialect, ids: Ids, query: Q
     };
     let fields = query.list("select");
     require_thread(&state, &thread).await?;
-    let runs = state.runs.list_runs(&thread, asked).await?;
+    let runs = state.runs.list_runs(&thread, &asked).await?;
     let shown = runs.iter().filter(|run| !(dialect.is_platform() && is_rolled_back(run)));
     Ok(Json(shown.map(|run| select(run_json(run, dialect), &fields)).collect::<Vec<Value>>().into()))
 }
