@@ -28,9 +28,7 @@ pub(crate) async fn require_thread(state: &GatewayState, thread: &ThreadId) -> R
 /// The run, if it is on the thread and the dialect shows it.
 pub(crate) async fn require_run(state: &GatewayState, thread: &ThreadId, run: &RunId, dialect: Dialect) -> Result<RunRecord, ApiError> {
     let found = state.runs.get_run(Some(thread), run).await?;
-    found
-        .filter(|run| !(dialect.is_platform() && is_rolled_back(run)))
-        .ok_or_else(|| ApiError::RunNotFound(run.to_string()))
+    found.filter(|run| !(dialect.is_platform() && is_rolled_back(run))).ok_or_else(|| ApiError::RunNotFound(run.to_string()))
 }
 
 /// All runs of a thread, newest first.
@@ -90,7 +88,12 @@ pub(crate) enum Moment {
 }
 
 /// The thread's messages at a snapshot, compacted ones included.
-pub(crate) async fn transcript(state: &GatewayState, snapshot: &Snapshot, moment: Moment, runs: &[RunRecord]) -> Result<Vec<Value>, ApiError> {
+pub(crate) async fn transcript(
+    state: &GatewayState,
+    snapshot: &Snapshot,
+    moment: Moment,
+    runs: &[RunRecord],
+) -> Result<Vec<Value>, ApiError> {
     let thread = &snapshot.meta.thread_id;
     let checkpoint = snapshot.state.messages();
     let ids: HashSet<&str> = checkpoint.iter().filter_map(|message| message.id.as_deref()).collect();

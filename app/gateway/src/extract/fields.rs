@@ -123,9 +123,12 @@ pub(super) fn number_issue(loc: Vec<Value>, value: &Value, range: RangeInclusive
     let (low, high) = (*range.start(), *range.end());
     match value.as_f64().filter(|_| value.is_i64() || value.is_u64()) {
         Some(number) if number < low as f64 => {
-            Issue::new("greater_than_equal", loc, format!("Input should be greater than or equal to {low}"), value).ctx(json!({ "ge": low }))
+            Issue::new("greater_than_equal", loc, format!("Input should be greater than or equal to {low}"), value)
+                .ctx(json!({ "ge": low }))
         }
-        Some(_) => Issue::new("less_than_equal", loc, format!("Input should be less than or equal to {high}"), value).ctx(json!({ "le": high })),
+        Some(_) => {
+            Issue::new("less_than_equal", loc, format!("Input should be less than or equal to {high}"), value).ctx(json!({ "le": high }))
+        }
         None => Issue::new("int_type", loc, "Input should be a valid integer", value),
     }
 }

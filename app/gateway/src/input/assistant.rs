@@ -41,7 +41,8 @@ pub fn resolve_assistant(sent: Option<&str>, known: &[AssistantInfo], dialect: D
 /// The name of a custom agent in its one spelling: lower case, dashes. Whether there is one is for the resolver to say.
 fn custom_agent(sent: &str) -> Result<String, ApiError> {
     let name = sent.trim().to_ascii_lowercase().replace('_', "-");
-    let fits = !name.is_empty() && name.len() <= 64 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    let fits =
+        !name.is_empty() && name.len() <= 64 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
     if fits {
         return Ok(name);
     }

@@ -119,8 +119,7 @@ fn refuse_unsupported(fields: &mut Fields, dialect: Dialect) {
         ("multitask_strategy", _) => value != "enqueue",
         _ => false,
     };
-    for option in
-        ["stream_resumable", "on_completion", "after_seconds", "webhook", "feedback_keys", "if_not_exists", "multitask_strategy"]
+    for option in ["stream_resumable", "on_completion", "after_seconds", "webhook", "feedback_keys", "if_not_exists", "multitask_strategy"]
     {
         if let Some(value) = fields.value(option).filter(|value| !harmless(option, value)).cloned() {
             fields.push(unsupported(option, &value));
@@ -133,11 +132,8 @@ fn read_multitask(fields: &mut Fields, _dialect: Dialect) -> MultitaskStrategy {
     if fields.value("multitask_strategy").is_some_and(|word| word == "enqueue") {
         return MultitaskStrategy::Reject;
     }
-    let words = [
-        ("reject", MultitaskStrategy::Reject),
-        ("rollback", MultitaskStrategy::Rollback),
-        ("interrupt", MultitaskStrategy::Interrupt),
-    ];
+    let words =
+        [("reject", MultitaskStrategy::Reject), ("rollback", MultitaskStrategy::Rollback), ("interrupt", MultitaskStrategy::Interrupt)];
     fields.word("multitask_strategy", &words).unwrap_or_default()
 }
 
@@ -228,7 +224,8 @@ fn read_metadata(fields: &Fields, sent: Map<String, Value>, assistant: &str, dia
         return sent;
     }
     let mut metadata = Map::from_iter([("created_by".to_owned(), Value::from("system"))]);
-    let of_config = fields.value("config").and_then(|config| config.get("metadata")).and_then(Value::as_object).cloned().unwrap_or_default();
+    let of_config =
+        fields.value("config").and_then(|config| config.get("metadata")).and_then(Value::as_object).cloned().unwrap_or_default();
     let reserved = ["thread_id", "run_id", "cron_id", "auth_token"];
     metadata.extend(of_config.into_iter().chain(sent).filter(|(key, _)| !reserved.contains(&key.as_str())));
     metadata.insert("graph_id".to_owned(), assistant.into());

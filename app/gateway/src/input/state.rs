@@ -63,7 +63,8 @@ fn coerce(item: Value, index: usize, place: &'static str, dialect: Dialect) -> R
         let text = format!("Invalid message at {place}.messages[{index}]: {error}");
         if dialect.is_platform() { ApiError::Unprocessable(text) } else { ApiError::BadRequest(text) }
     })?;
-    let forged = !matches!(message.kind, MessageKind::Remove) && SERVER_KWARGS.iter().any(|key| message.additional_kwargs.contains_key(*key));
+    let forged =
+        !matches!(message.kind, MessageKind::Remove) && SERVER_KWARGS.iter().any(|key| message.additional_kwargs.contains_key(*key));
     if !forged {
         return Ok(message);
     }

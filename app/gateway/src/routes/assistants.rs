@@ -106,10 +106,8 @@ fn edges(names: &[String]) -> Vec<Value> {
     if !has("model") {
         return vec![json!({ "source": "__start__", "target": names.first().map_or("__end__", String::as_str) })];
     }
-    let mut edges = vec![
-        json!({ "source": "__start__", "target": "model" }),
-        json!({ "source": "model", "target": "__end__", "conditional": true }),
-    ];
+    let mut edges =
+        vec![json!({ "source": "__start__", "target": "model" }), json!({ "source": "model", "target": "__end__", "conditional": true })];
     if has("tools") {
         edges.push(json!({ "source": "model", "target": "tools", "conditional": true }));
         edges.push(json!({ "source": "tools", "target": "model" }));

@@ -29,10 +29,7 @@ async fn text(stream: EventStream) -> String {
 async fn everything_ready_leaves_in_one_chunk_with_its_end() {
     let mut stream = of(vec![event(1, "metadata", "1"), event(2, "values", "2"), StreamItem::End(TerminalKind::End)]);
     let chunk = stream.next().await.expect("a chunk").expect("no error");
-    assert_eq!(
-        chunk,
-        "event: metadata\ndata: 1\nid: 1-1\n\nevent: values\ndata: 2\nid: 2-1\n\nevent: end\ndata: null\n\n".as_bytes()
-    );
+    assert_eq!(chunk, "event: metadata\ndata: 1\nid: 1-1\n\nevent: values\ndata: 2\nid: 2-1\n\nevent: end\ndata: null\n\n".as_bytes());
     assert!(stream.next().await.is_none());
 }
 

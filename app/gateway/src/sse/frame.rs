@@ -136,14 +136,8 @@ mod tests {
             frames.heartbeat();
             frames.end();
         };
-        assert_eq!(
-            written(DEERFLOW, all),
-            "event: values\ndata: {\"a\":1}\nid: 3-1\n\n: heartbeat\n\nevent: end\ndata: null\n\n"
-        );
-        assert_eq!(
-            written(PLATFORM, all),
-            "event: values\r\ndata: {\"a\":1}\r\n\r\n: heartbeat\r\n\r\nevent: end\r\ndata: null\r\n\r\n"
-        );
+        assert_eq!(written(DEERFLOW, all), "event: values\ndata: {\"a\":1}\nid: 3-1\n\n: heartbeat\n\nevent: end\ndata: null\n\n");
+        assert_eq!(written(PLATFORM, all), "event: values\r\ndata: {\"a\":1}\r\n\r\n: heartbeat\r\n\r\nevent: end\r\ndata: null\r\n\r\n");
     }
 
     #[test]

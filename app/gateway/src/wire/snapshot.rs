@@ -21,7 +21,11 @@ pub fn checkpoint_json(thread: &ThreadId, id: &CheckpointId) -> Value {
 
 /// Open questions by the task that asks them.
 pub fn interrupts_json(next: &[PendingTask]) -> Value {
-    next.iter().filter(|task| !task.interrupts.is_empty()).map(|task| (task.id.clone(), Value::from(task.interrupts.clone()))).collect::<Map<_, _>>().into()
+    next.iter()
+        .filter(|task| !task.interrupts.is_empty())
+        .map(|task| (task.id.clone(), Value::from(task.interrupts.clone())))
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 /// The state at a checkpoint.

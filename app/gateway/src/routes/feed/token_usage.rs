@@ -35,7 +35,8 @@ pub(crate) async fn token_usage(State(state): App, ids: Ids, query: Query) -> An
 fn by_model(runs: &[&RunRecord]) -> Value {
     let mut models: Map<String, Value> = Map::new();
     for (model, used) in runs.iter().flat_map(|run| &run.completion.token_usage_by_model) {
-        let used = used.as_u64().or_else(|| used.get("total_tokens")?.as_u64()).or_else(|| used.get("tokens")?.as_u64()).unwrap_or_default();
+        let used =
+            used.as_u64().or_else(|| used.get("total_tokens")?.as_u64()).or_else(|| used.get("tokens")?.as_u64()).unwrap_or_default();
         let entry = models.entry(model.as_str()).or_insert_with(|| json!({ "tokens": 0, "runs": 0 }));
         let (tokens, count) = (entry["tokens"].as_u64().unwrap_or_default(), entry["runs"].as_u64().unwrap_or_default());
         *entry = json!({ "tokens": tokens + used, "runs": count + 1 });

@@ -15,7 +15,8 @@ use crate::routes::{App, Reply};
 use crate::sse::{run_location, waiting_json};
 
 pub(crate) async fn join(State(state): App, dialect: Dialect, ids: Ids, query: Query, headers: HeaderMap) -> Reply {
-    let events = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|accept| accept.contains("text/event-stream"));
+    let events =
+        headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|accept| accept.contains("text/event-stream"));
     if events && dialect == Dialect::DeerFlow {
         return follow(State(state), dialect, ids, query, headers).await;
     }

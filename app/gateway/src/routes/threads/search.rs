@@ -35,8 +35,19 @@ const SORTS: &[(&str, ThreadSort)] = &[
     ("status", ThreadSort::Status),
 ];
 
-const FIELDS: &[&str] =
-    &["thread_id", "created_at", "updated_at", "state_updated_at", "metadata", "config", "context", "status", "values", "interrupts", "error"];
+const FIELDS: &[&str] = &[
+    "thread_id",
+    "created_at",
+    "updated_at",
+    "state_updated_at",
+    "metadata",
+    "config",
+    "context",
+    "status",
+    "values",
+    "interrupts",
+    "error",
+];
 
 pub(crate) async fn search(State(state): App, dialect: Dialect, OptionalBody(mut body): OptionalBody) -> Reply {
     let search = read_search(&mut body, dialect)?;
@@ -128,7 +139,11 @@ async fn listed_facts(state: &GatewayState, record: &ThreadRecord, dialect: Dial
         return Ok(ThreadFacts { values: Some(title.into_iter().collect()), ..ThreadFacts::default() });
     }
     let wanted = |name: &str| fields.is_empty() || fields.iter().any(|field| field == name);
-    if ["values", "interrupts", "error"].into_iter().any(wanted) { thread_facts(state, record, dialect).await } else { Ok(ThreadFacts::default()) }
+    if ["values", "interrupts", "error"].into_iter().any(wanted) {
+        thread_facts(state, record, dialect).await
+    } else {
+        Ok(ThreadFacts::default())
+    }
 }
 
 /// `{"alias": "metadata.x.y"}` as `{"alias": <value>}`.

@@ -136,7 +136,13 @@ async fn due(
     }
     let calls_open = after.messages().last().is_some_and(|message| !message.tool_calls().is_empty());
     let follower = match node {
-        "__start__" => if known("model") { Some("model") } else { nodes.first().map(String::as_str) },
+        "__start__" => {
+            if known("model") {
+                Some("model")
+            } else {
+                nodes.first().map(String::as_str)
+            }
+        }
         "model" if calls_open && known("tools") => Some("tools"),
         "tools" if known("model") => Some("model"),
         _ => None,
