@@ -9,7 +9,7 @@ use super::middleware::{Hooks, Middleware};
 use super::next::ModelNext;
 use crate::messages::{Message, kwargs};
 use crate::models::{ModelError, ModelErrorKind, ModelRequest};
-use crate::runtime::agent::{AgentEvent, RunContext};
+use crate::runtime::agent::RunContext;
 
 /// The longest detail that is kept, in characters.
 const MAX_DETAIL_CHARS: usize = 2_000;
@@ -28,13 +28,12 @@ impl Middleware for LlmErrorMiddleware {
         Hooks::WRAP_MODEL
     }
 
-    async fn wrap_model_call(&self, request: ModelRequest, ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
+    async fn wrap_model_call(&self, request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
         let id = request.message_id.clone();
         match next.run(request).await {
             Ok(message) => Ok(message),
             Err(error) => {
                 tracing::warn!(%error, reason = error.kind.as_str(), "a model call failed for good");
-                ctx.sink.emit(AgentEvent::ModelError { caller: "lead_agent".to_owned(), error: error.to_string() });
                 Ok(fallback(id, &error))
             }
         }

@@ -134,7 +134,6 @@ impl Driver {
             Ok(message) => message,
             Err(error) => {
                 let text = error.to_string();
-                self.ctx.sink.emit(AgentEvent::ModelError { caller: self.parts.caller.clone(), error: text.clone() });
                 self.end_task(MODEL, task, Value::Null, Some(text.clone()));
                 return Err(AgentError::Model { message: text });
             }

@@ -19,6 +19,8 @@ pub use machine::{LoopMachine, RunBounds, Step, ToolsDone};
 pub use nodes::{LoopNodes, Place};
 
 #[cfg(test)]
+mod hook_tests;
+#[cfg(test)]
 mod loop_tests;
 #[cfg(test)]
 mod question_tests;

@@ -53,7 +53,14 @@ impl Assembly {
 
 impl ModelEnd for Provider<'_> {
     fn call<'a>(&'a self, request: ModelRequest, ctx: &'a RunContext) -> BoxFuture<'a, Result<Message, ModelError>> {
-        self.ask(request, ctx).boxed()
+        async move {
+            let answer = self.ask(request, ctx).await;
+            if let Err(error) = &answer {
+                ctx.sink.emit(AgentEvent::ModelError { caller: self.parts.caller.clone(), error: error.to_string() });
+            }
+            answer
+        }
+        .boxed()
     }
 }
 
