@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use deerflow_stores::{Database, DatabaseConfig, SqlCheckpointer, SqlRunEventStore, SqlRunStore};
+use deerflow_stores::{Database, DatabaseConfig, JsonlRunEventStore, SplitCommitStore, SqlCheckpointer, SqlRunEventStore, SqlRunStore};
 use harness::runtime::tasks::Tasks;
 use harness::testkit::{Keep, RunStores};
 
@@ -33,6 +33,16 @@ async fn memory() -> RunStores {
     over(&db, Arc::new(tasks))
 }
 
+/// Runs in SQLite, their journal as JSON lines.
+async fn split() -> RunStores {
+    let directory = tempfile::tempdir().unwrap();
+    let tasks = Tasks::new();
+    let db = Database::open(&DatabaseConfig::Sqlite(directory.path().to_owned()), &tasks).await.unwrap();
+    let journal = Arc::new(JsonlRunEventStore::open(&directory.path().join("run_events")).unwrap());
+    let split = Arc::new(SplitCommitStore::new(SqlRunStore::new(db.clone()), journal.clone()));
+    RunStores { commit: split.clone(), delete: split, events: journal, ..over(&db, Arc::new((directory, tasks))) }
+}
+
 mod sqlite {
     harness::run_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::sqlite);
     harness::run_events_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::sqlite);
@@ -43,4 +53,9 @@ mod sqlite_in_memory {
     harness::run_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::memory);
     harness::run_events_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::memory);
     harness::checkpointer_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::memory);
+}
+
+mod sqlite_with_jsonl {
+    harness::run_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::split);
+    harness::run_events_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::split);
 }
