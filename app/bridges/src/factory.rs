@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use harness::runtime::stream_bridge::StreamBridge;
 
-use crate::memory::{InvalidOption, MemoryOptions, MemoryStreamBridge};
+use harness::runtime::memory::{InvalidOption, MemoryOptions, MemoryStreamBridge};
 
 /// Which bridge carries the runs' events: the setting `stream_bridge`.
 #[derive(Clone, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::runtime::stream_bridge::StreamBridge;
+use crate::stream_bridge_contract;
+use crate::testkit::stream_bridge::{StreamBridgeFactory, TestLimits};
 use async_trait::async_trait;
-use harness::runtime::stream_bridge::StreamBridge;
-use harness::stream_bridge_contract;
-use harness::testkit::stream_bridge::{StreamBridgeFactory, TestLimits};
 
 use super::{MemoryOptions, MemoryStreamBridge};
 

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use crate::runtime::stream_bridge::{EventId, HEARTBEAT_SENTINEL, ResumeFrom, StreamItem};
 use futures_util::Stream;
-use harness::runtime::stream_bridge::{EventId, HEARTBEAT_SENTINEL, ResumeFrom, StreamItem};
 use tokio::sync::futures::OwnedNotified;
 use tokio::time::{Instant, Sleep};
 

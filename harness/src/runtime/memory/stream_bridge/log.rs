@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::ids::RunId;
+use crate::runtime::stream_bridge::{BridgeError, EventId, EventName, Gap, ResumeFrom, StreamEvent, StreamStatus, TerminalKind};
 use bytes::Bytes;
-use harness::ids::RunId;
-use harness::runtime::stream_bridge::{BridgeError, EventId, EventName, Gap, ResumeFrom, StreamEvent, StreamStatus, TerminalKind};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;

@@ -1,7 +1,7 @@
 //! What the memory bridge does beyond the contract: what it keeps, and when it lets go.
 
+use crate::runtime::stream_bridge::END_SENTINEL;
 use futures_util::FutureExt;
-use harness::runtime::stream_bridge::END_SENTINEL;
 
 use super::*;
 

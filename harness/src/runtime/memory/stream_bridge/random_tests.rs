@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::ids::{IdSource, SeededIds};
+use crate::runtime::stream_bridge::StreamEvent;
 use futures_util::FutureExt;
-use harness::ids::{IdSource, SeededIds};
-use harness::runtime::stream_bridge::StreamEvent;
 
 use super::*;
 

@@ -10,15 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
-use bytes::Bytes;
-use futures_util::{StreamExt, stream};
-use harness::ids::RunId;
-use harness::runtime::stream_bridge::{
+use crate::ids::RunId;
+use crate::runtime::stream_bridge::{
     BridgeError, EventId, EventName, ResumeFrom, ResumeResult, StreamBridge, StreamItem, StreamKey, StreamStatus, Subscription,
     TerminalKind,
 };
-use harness::runtime::tasks::{TaskKind, Tasks};
+use crate::runtime::tasks::{TaskKind, Tasks};
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use harness::ids::RunId;
+use crate::ids::RunId;
 use parking_lot::{RwLock, RwLockWriteGuard};
 
 use super::log::RunLog;
