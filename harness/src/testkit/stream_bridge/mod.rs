@@ -1,4 +1,4 @@
-//! The promises of [`StreamBridge`](crate::runtime::stream_bridge::StreamBridge), one function each.
+//! The promises of [`StreamBridge`], one function each.
 //!
 //! An adapter implements [`StreamBridgeFactory`] for its tests and writes one [`stream_bridge_contract!`](crate::stream_bridge_contract).
 //! Nothing here waits longer than [`PATIENCE`] for something that should come, so a broken adapter fails instead of hanging.
