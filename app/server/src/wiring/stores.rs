@@ -5,8 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_stores::{
-    Database, DatabaseConfig, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlRunEventStore, SqlRunStore,
-    SqlThreadStore,
+    Database, DatabaseConfig, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlRunEventStore, SqlRunStore, SqlThreadStore,
 };
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend};
 use harness::runtime::checkpoint::Checkpointer;
