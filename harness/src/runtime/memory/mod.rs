@@ -12,11 +12,33 @@ use parking_lot::Mutex;
 
 pub use stream_bridge::{InvalidOption, MemoryOptions, MemoryStreamBridge};
 
-use crate::ids::{RunId, ThreadId};
+use crate::clock::SystemClock;
+use crate::ids::{RunId, SystemIds, ThreadId};
 use crate::messages::Message;
+use crate::runtime::agent::AgentResolver;
 use crate::runtime::checkpoint::{CheckpointMeta, LogRange};
 use crate::runtime::runs::store::RunEvent;
-use crate::runtime::runs::{RunRecord, ThreadStatus};
+use crate::runtime::runs::{NullObserver, RunRecord, RuntimeParts, ThreadStatus};
+use crate::runtime::tasks::Tasks;
+
+/// A runtime of one process that keeps everything in memory: what an embedding program starts with.
+pub fn runtime_in_memory(agents: Arc<dyn AgentResolver>) -> Result<RuntimeParts, InvalidOption> {
+    let stores = Arc::new(MemoryStores::new());
+    Ok(RuntimeParts {
+        bridge: Arc::new(MemoryStreamBridge::new(MemoryOptions::default())?),
+        checkpointer: stores.clone(),
+        create: stores.clone(),
+        commit: stores.clone(),
+        query: stores.clone(),
+        delete: stores.clone(),
+        events: stores,
+        agents,
+        observer: Arc::new(NullObserver),
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(SystemIds::default()),
+        tasks: Tasks::new(),
+    })
+}
 
 /// Runs, journal and checkpoints of one process. Clones share what they hold; it is gone with the last of them.
 #[derive(Debug, Clone, Default)]
