@@ -72,7 +72,8 @@ async fn stream_state_history_and_feed_agree_on_ids() {
         messages.as_array().expect("messages").iter().map(|message| message["id"].as_str().expect("an id").to_owned()).collect()
     };
     let state = ids(&gateway.get(&format!("/api/threads/{thread}/state")).await.json()["values"]["messages"]);
-    let history = ids(&gateway.post(&format!("/api/threads/{thread}/history"), json!({ "limit": 1 })).await.json()[0]["values"]["messages"]);
+    let history =
+        ids(&gateway.post(&format!("/api/threads/{thread}/history"), json!({ "limit": 1 })).await.json()[0]["values"]["messages"]);
     let page = gateway.get(&format!("/api/threads/{thread}/messages/page")).await.json();
     let feed: Vec<String> =
         page["data"].as_array().expect("rows").iter().map(|row| row["content"]["id"].as_str().expect("an id").to_owned()).collect();
@@ -101,5 +102,8 @@ async fn a_run_s_rows_and_counts_are_there_after_it() {
     );
     let usage = gateway.get(&format!("/api/threads/{thread}/token-usage?include_active=true")).await.json();
     assert_eq!((&usage["total_runs"], &usage["by_caller"]["lead_agent"]), (&json!(1), &json!(0)));
-    assert_eq!(gateway.post(&format!("/api/threads/{thread}/suggestions"), json!({ "messages": [], "n": 3 })).await.json(), json!({ "suggestions": [] }));
+    assert_eq!(
+        gateway.post(&format!("/api/threads/{thread}/suggestions"), json!({ "messages": [], "n": 3 })).await.json(),
+        json!({ "suggestions": [] })
+    );
 }

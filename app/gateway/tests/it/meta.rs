@@ -58,7 +58,10 @@ async fn the_web_ui_finds_all_it_loads_before_the_first_message() {
             json!({ "models": [{ "name": "fake", "model": "fake-1", "display_name": "Fake", "description": null,
                 "supports_thinking": false, "supports_reasoning_effort": false }], "token_usage": { "enabled": true } }),
         ),
-        ("/api/features", json!({ "agents_api": { "enabled": false }, "browser_control": { "enabled": false }, "mcp_tasks": { "enabled": false } })),
+        (
+            "/api/features",
+            json!({ "agents_api": { "enabled": false }, "browser_control": { "enabled": false }, "mcp_tasks": { "enabled": false } }),
+        ),
         ("/api/suggestions/config", json!({ "enabled": true, "max_suggestions": 3 })),
         ("/api/skills", json!({ "skills": [] })),
         ("/api/channels/providers", json!({ "enabled": false, "providers": [] })),

@@ -21,12 +21,31 @@ async fn a_background_run_is_answered_with_its_record_and_place() {
     assert_eq!(
         names,
         [
-            "run_id", "thread_id", "assistant_id", "status", "metadata", "kwargs", "multitask_strategy", "created_at", "updated_at",
-            "total_input_tokens", "total_output_tokens", "total_tokens", "llm_call_count", "lead_agent_tokens", "subagent_tokens",
-            "middleware_tokens", "message_count", "stop_reason", "error"
+            "run_id",
+            "thread_id",
+            "assistant_id",
+            "status",
+            "metadata",
+            "kwargs",
+            "multitask_strategy",
+            "created_at",
+            "updated_at",
+            "total_input_tokens",
+            "total_output_tokens",
+            "total_tokens",
+            "llm_call_count",
+            "lead_agent_tokens",
+            "subagent_tokens",
+            "middleware_tokens",
+            "message_count",
+            "stop_reason",
+            "error"
         ]
     );
-    assert_eq!((&ended["status"], &ended["assistant_id"], &ended["metadata"]), (&json!("success"), &json!("lead_agent"), &json!({ "k": 1 })));
+    assert_eq!(
+        (&ended["status"], &ended["assistant_id"], &ended["metadata"]),
+        (&json!("success"), &json!("lead_agent"), &json!({ "k": 1 }))
+    );
     assert_eq!(ended["kwargs"]["config"], Value::Null);
     let root = gateway.get(&format!("/threads/{thread}/runs/{id}")).await.json();
     assert_eq!(root["assistant_id"], gateway.post("/assistants/search", json!({})).await.json()[0]["assistant_id"]);

@@ -50,6 +50,11 @@ async fn a_vanished_reader_cancels_its_run_promptly_and_shutdown_is_bounded() {
     let _broken = tokio::time::timeout(Duration::from_secs(5), socket.read_to_end(&mut rest)).await.expect("the stream is cut");
     let rest = String::from_utf8_lossy(&rest);
     assert!(!rest.ends_with("0\r\n\r\n") && !rest.contains("event: end"), "a clean end: {rest}");
-    tokio::time::timeout(Duration::from_secs(5), server).await.expect("the server stops").expect("a task").expect("no panic").expect("no error");
+    tokio::time::timeout(Duration::from_secs(5), server)
+        .await
+        .expect("the server stops")
+        .expect("a task")
+        .expect("no panic")
+        .expect("no error");
     drop(idle);
 }

@@ -51,7 +51,8 @@ async fn the_platform_s_stream_has_ids_only_when_resumable() {
     assert_eq!(plain.header("cache-control"), "no-store");
     assert!(!plain.text().contains("id: ") && plain.text().contains("\r\n\r\n"));
     assert_eq!(plain.text().matches('\n').count(), plain.text().matches("\r\n").count());
-    let resumable = gateway.post(&format!("/threads/{thread}/runs/stream"), saying_with("say hi", json!({ "stream_resumable": true }))).await;
+    let resumable =
+        gateway.post(&format!("/threads/{thread}/runs/stream"), saying_with("say hi", json!({ "stream_resumable": true }))).await;
     assert!(resumable.text().contains("\r\nid: 1-1\r\n"));
     let failed = gateway.post(&format!("/threads/{thread}/runs/stream"), saying("fail boom")).await;
     assert_eq!(failed.code(), 200);
@@ -81,7 +82,10 @@ async fn a_join_replays_as_its_dialect_and_cursor_say() {
     let join = format!("/api/threads/{thread}/runs/{run}/join");
     assert_eq!(gateway.raw("GET", &join, "", &[("accept", "text/event-stream")]).await.events(), first.events());
     assert!(gateway.get(&join).await.json()["messages"].is_array());
-    assert_eq!(gateway.get(&format!("/api/threads/{thread}/runs/{GONE}/stream")).await.json(), json!({ "detail": format!("Run {GONE} not found") }));
+    assert_eq!(
+        gateway.get(&format!("/api/threads/{thread}/runs/{GONE}/stream")).await.json(),
+        json!({ "detail": format!("Run {GONE} not found") })
+    );
 }
 
 #[tokio::test]

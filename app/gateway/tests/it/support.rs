@@ -10,9 +10,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use chrono::{DateTime, Utc};
 use deerflow_domain::threads::{Created, Deleted, NewThread, ThreadPatch, ThreadRecord, ThreadSearch, ThreadStore};
 use deerflow_gateway::GatewayState;
-use deerflow_gateway::ports::{
-    CatalogView, FeatureView, ModelView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits,
-};
+use deerflow_gateway::ports::{CatalogView, FeatureView, ModelView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits};
 use harness::clock::{Clock, SystemClock};
 use harness::ids::{IdSource, RunId, SystemIds, ThreadId};
 use harness::messages::Message;
@@ -112,7 +110,13 @@ impl ThreadStore for Threads {
         Ok(self.matching(search).len() as u64)
     }
 
-    async fn patch(&self, thread: &ThreadId, patch: ThreadPatch, _owner: &Owner, at: DateTime<Utc>) -> Result<Option<ThreadRecord>, StoreError> {
+    async fn patch(
+        &self,
+        thread: &ThreadId,
+        patch: ThreadPatch,
+        _owner: &Owner,
+        at: DateTime<Utc>,
+    ) -> Result<Option<ThreadRecord>, StoreError> {
         let mut rows = self.rows.lock();
         let Some(row) = rows.get_mut(thread.as_str()) else { return Ok(None) };
         row.metadata.extend(patch.metadata);
@@ -156,8 +160,9 @@ impl Agent for Echo {
 
 async fn answer(input: AgentInput, ctx: RunContext) -> Result<AgentOutcome, AgentError> {
     let mut state = input.state;
-    let AgentStart::Input(update) = input.start else { return Err(AgentError::EmptyInput) };
-    state.apply(update.clone(), &*ctx.ids)?;
+    if input.start != AgentStart::Fresh {
+        return Err(AgentError::EmptyInput);
+    }
     let said = state.messages().last().map(|message| message.content.text()).unwrap_or_default();
     ctx.sink.emit(AgentEvent::Custom(json!({ "type": "started" })));
     if said == "slow" {

@@ -52,7 +52,8 @@ async fn patch_merges_and_delete_takes_everything() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let before = gateway.get(&format!("/api/threads/{thread}")).await.json();
-    let pinned = gateway.send("PATCH", &format!("/api/threads/{thread}"), Some(json!({ "metadata": { "deerflow_pinned": true } }))).await.json();
+    let pinned =
+        gateway.send("PATCH", &format!("/api/threads/{thread}"), Some(json!({ "metadata": { "deerflow_pinned": true } }))).await.json();
     assert_eq!((&pinned["metadata"], &pinned["updated_at"]), (&json!({ "deerflow_pinned": true }), &before["updated_at"]));
     let minimal = gateway.raw("PATCH", &format!("/threads/{thread}"), r#"{"metadata":{"m":1}}"#, &[("prefer", "return=minimal")]).await;
     assert_eq!((minimal.code(), minimal.body.len()), (204, 0));
@@ -82,7 +83,10 @@ async fn search_pages_selects_and_puts_pinned_threads_first() {
     assert_eq!(found.as_array().expect("a list").len(), 3);
     assert_eq!((&found[0]["metadata"]["i"], &found[0]["values"]), (&json!(0), &json!({})));
     let page = gateway
-        .post("/threads/search", json!({ "metadata": { "mark": "m" }, "limit": 1, "select": ["thread_id"], "extract": { "n": "metadata.i" } }))
+        .post(
+            "/threads/search",
+            json!({ "metadata": { "mark": "m" }, "limit": 1, "select": ["thread_id"], "extract": { "n": "metadata.i" } }),
+        )
         .await;
     assert_eq!((page.header("x-pagination-total"), page.header("x-pagination-next")), ("2", "1"));
     assert_eq!(keys(&page.json()[0]), ["thread_id", "extracted"]);
@@ -138,7 +142,8 @@ async fn history_is_shaped_for_its_reader() {
     }
     let at = gateway.get(&format!("/threads/{thread}/state/{newest}")).await.json();
     assert_eq!(at["values"]["messages"].as_array().expect("messages").len(), 2);
-    let by_body = gateway.post(&format!("/threads/{thread}/state/checkpoint"), json!({ "checkpoint": platform[0]["checkpoint"] })).await.json();
+    let by_body =
+        gateway.post(&format!("/threads/{thread}/state/checkpoint"), json!({ "checkpoint": platform[0]["checkpoint"] })).await.json();
     assert_eq!(by_body, at);
 }
 
@@ -153,17 +158,22 @@ async fn a_state_update_renames_replaces_and_forks() {
     let found = gateway.post("/api/threads/search", json!({})).await.json();
     assert_eq!(found[0]["values"], json!({ "title": "T" }));
 
-    let replaced = gateway.post(&path, json!({ "values": { "messages": [{ "type": "human", "content": "only", "id": "h" }] } })).await.json();
+    let replaced =
+        gateway.post(&path, json!({ "values": { "messages": [{ "type": "human", "content": "only", "id": "h" }] } })).await.json();
     let shown = replaced["values"]["messages"].as_array().expect("messages");
     assert_eq!((shown.len(), &shown[0]["content"]), (1, &json!("only")));
     assert_eq!(gateway.get(&path).await.json()["values"]["messages"].as_array().expect("messages").len(), 1);
 
     let unknown = gateway.post(&path, json!({ "values": { "nope": 1 } })).await;
     assert_eq!((unknown.code(), unknown.json()), (422, json!({ "detail": "Unknown thread-state field(s): nope" })));
-    assert_eq!(gateway.post(&path, json!({ "checkpoint_id": GONE })).await.json(), json!({ "detail": format!("Checkpoint {GONE} not found") }));
+    assert_eq!(
+        gateway.post(&path, json!({ "checkpoint_id": GONE })).await.json(),
+        json!({ "detail": format!("Checkpoint {GONE} not found") })
+    );
 
     let root = format!("/threads/{thread}/state");
-    let reduced = gateway.post(&root, json!({ "values": { "messages": [{ "role": "user", "content": "more" }] }, "as_node": "__start__" })).await;
+    let reduced =
+        gateway.post(&root, json!({ "values": { "messages": [{ "role": "user", "content": "more" }] }, "as_node": "__start__" })).await;
     assert_eq!(keys(&reduced.json()), ["checkpoint", "configurable", "checkpoint_id"]);
     let state = gateway.get(&root).await.json();
     assert_eq!((state["values"]["messages"].as_array().expect("messages").len(), &state["next"]), (2, &json!(["model"])));
@@ -185,10 +195,7 @@ async fn a_busy_thread_is_neither_changed_nor_deleted() {
         (409, json!({ "detail": "Thread has a run in flight. Update state after the run finishes." }))
     );
     let delete = gateway.send("DELETE", &format!("/api/threads/{thread}"), None).await;
-    assert_eq!(
-        (delete.code(), delete.json()),
-        (409, json!({ "detail": "Thread has work in flight. Delete it after the work finishes." }))
-    );
+    assert_eq!((delete.code(), delete.json()), (409, json!({ "detail": "Thread has work in flight. Delete it after the work finishes." })));
     assert_eq!(gateway.get(&format!("/threads/{thread}")).await.json()["status"], "busy");
     let patched = gateway.send("PATCH", &format!("/api/threads/{thread}"), Some(json!({ "metadata": { "agent_name": "x" } }))).await;
     assert_eq!(patched.code(), 200);
