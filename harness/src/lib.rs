@@ -18,3 +18,6 @@ pub mod tools;
 
 pub mod agents;
 pub mod middlewares;
+
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;

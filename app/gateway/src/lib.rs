@@ -1,1 +1,25 @@
-//! Placeholder until the first module lands.
+//! HTTP and SSE: every compatibility rule of the wire lives here and nowhere else.
+//!
+//! The way of a request: [`router`] finds the route and its [`dialect`], [`extract`] reads the parts, [`input`] turns a body
+//! into what the runtime understands, a handler under [`routes`] calls one verb, and [`wire`] or [`sse`] shape the answer.
+//! Failures become [`error::ApiError`], and the outermost layer renders them once.
+
+pub mod dialect;
+pub mod error;
+pub mod extract;
+pub mod history;
+pub mod input;
+pub mod ports;
+pub mod sse;
+pub mod state;
+pub mod wire;
+
+mod edge;
+mod reads;
+mod router;
+mod routes;
+mod serve;
+
+pub use router::router;
+pub use serve::{ServeOptions, serve};
+pub use state::GatewayState;

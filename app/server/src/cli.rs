@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 /// DeerFlow's backend.
 #[derive(Debug, Parser)]
-#[command(name = "deerflow", version, about, propagate_version = true)]
+#[command(name = "deerflow", version, propagate_version = true)]
 pub struct Cli {
     /// What to do; `serve` when left out.
     #[command(subcommand)]

@@ -1,1 +1,22 @@
-//! Placeholder until the first module lands.
+//! Durable stores over one database: SQLite in a data directory, SQLite in memory, or Postgres; and the JSONL journal.
+//!
+//! [`Database::open`] gives the handle, the stores are views of it. Reads go to a pool; every write is one transaction, which
+//! `tx` runs: on Postgres by itself, on SQLite grouped with the others that wait at the moment.
+
+mod checkpoints;
+mod connect;
+mod entity;
+mod error;
+mod lock;
+mod migration;
+mod run_events;
+mod runs;
+mod threads;
+mod tx;
+mod writer;
+
+pub use checkpoints::SqlCheckpointer;
+pub use connect::{Database, DatabaseConfig, OpenError, PostgresConfig};
+pub use run_events::SqlRunEventStore;
+pub use runs::{SplitCommitStore, SqlRunStore};
+pub use threads::SqlThreadStore;

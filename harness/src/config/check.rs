@@ -39,56 +39,56 @@ pub fn dotted<S: AsRef<str>>(path: &[S]) -> String {
 
 /// Walks the sections with the current path and keeps every violation, not only the first.
 #[derive(Debug, Default)]
-pub struct Checker {
+pub(super) struct Checker {
     path: Vec<String>,
     violations: Vec<Violation>,
 }
 
 impl Checker {
     /// Runs `check` with `key` appended to the path.
-    pub fn under(&mut self, key: impl ToString, check: impl FnOnce(&mut Self)) {
+    pub(super) fn under(&mut self, key: impl ToString, check: impl FnOnce(&mut Self)) {
         self.path.push(key.to_string());
         check(self);
         self.path.pop();
     }
 
     /// Demands that `value` lies in `range`.
-    pub fn within<T: PartialOrd + Display>(&mut self, key: &str, value: T, range: impl RangeBounds<T>) {
+    pub(super) fn within<T: PartialOrd + Display>(&mut self, key: &str, value: T, range: impl RangeBounds<T>) {
         if !range.contains(&value) {
             self.refuse(key, value, describe(&range));
         }
     }
 
     /// As [`Checker::within`], where an absent value is fine.
-    pub fn within_if_set<T: PartialOrd + Display + Copy>(&mut self, key: &str, value: Option<T>, range: impl RangeBounds<T>) {
+    pub(super) fn within_if_set<T: PartialOrd + Display + Copy>(&mut self, key: &str, value: Option<T>, range: impl RangeBounds<T>) {
         if let Some(value) = value {
             self.within(key, value, range);
         }
     }
 
     /// Demands a number above zero.
-    pub fn positive(&mut self, key: &str, value: f64) {
+    pub(super) fn positive(&mut self, key: &str, value: f64) {
         if value.is_nan() || value <= 0.0 {
             self.refuse(key, value, "a number above 0");
         }
     }
 
     /// Demands some text.
-    pub fn not_blank(&mut self, key: &str, value: &str) {
+    pub(super) fn not_blank(&mut self, key: &str, value: &str) {
         if value.trim().is_empty() {
             self.refuse(key, "empty", "some text");
         }
     }
 
     /// Records that `key` holds `found` where only `allowed` is.
-    pub fn refuse(&mut self, key: &str, found: impl Display, allowed: impl Display) {
+    pub(super) fn refuse(&mut self, key: &str, found: impl Display, allowed: impl Display) {
         let mut path = self.path.clone();
         path.push(key.to_owned());
         self.violations.push(Violation { path, found: found.to_string(), allowed: allowed.to_string() });
     }
 
     /// What was found, in the order of the checks.
-    pub fn into_violations(self) -> Vec<Violation> {
+    pub(super) fn into_violations(self) -> Vec<Violation> {
         self.violations
     }
 }

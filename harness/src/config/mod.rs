@@ -32,7 +32,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub use auth::{AuthConfig, LocalAuthConfig};
-pub use check::{Checker, Violation, dotted};
+use check::Checker;
+pub use check::{Violation, dotted};
 pub use database::{
     CheckpointCacheConfig, CheckpointCacheKind, CheckpointChannelMode, CheckpointDeltaConfig, CheckpointGraphCacheConfig,
     DEFAULT_SQLITE_DIR, DatabaseBackend, DatabaseConfig,

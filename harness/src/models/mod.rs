@@ -1,13 +1,29 @@
 //! Chat models: the port, what is asked and answered, and one folder per provider wire.
+//!
+//! To add a provider: 1. a folder with its request, its decoder (both pure) and a driver that implements [`ChatModel`];
+//! 2. a row in `kinds.rs`; 3. an arm in `factory.rs`, which nothing else repeats.
 
+mod breaker;
+mod catalog;
 mod chat_model;
 mod classify;
+mod entry;
 mod error;
+mod factory;
+mod kinds;
 mod request;
+mod retry;
 
+#[cfg(feature = "openai")]
+pub mod openai;
 pub mod scripted;
 
+pub use breaker::{BreakerPolicy, Breakers, CallPermit, Circuit, CircuitBreaker};
+pub use catalog::{ModelCatalog, ModelFacts};
 pub use chat_model::{ChatModel, ModelInfo, ModelStream};
+pub use entry::{ModelEntry, ThinkingUnsupported};
 pub use error::{ModelError, ModelErrorKind};
+pub use kinds::{ProviderKind, UnknownProvider};
 pub use request::{ModelRequest, ToolSchema};
+pub use retry::{Retry, RetryNotice, RetryPolicy, stream_with_retry};
 pub use scripted::ScriptedModel;

@@ -3,6 +3,7 @@
 pub mod actor_context;
 pub mod agent;
 pub mod checkpoint;
+pub mod memory;
 pub mod runs;
 pub mod serialization;
 pub mod stream_bridge;

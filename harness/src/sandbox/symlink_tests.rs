@@ -87,14 +87,23 @@ fn while_flipping(place: &Place, tries: u64, mut attempt: impl FnMut()) {
                 flips.fetch_add(1, Ordering::Relaxed);
             }
         });
+        // Also when an attempt panics: a test that finds a leak must end.
+        let _stop = StopOnDrop(&stop);
         let mut tried = 0;
         while tried < tries || (flips.load(Ordering::Relaxed) < MIN_FLIPS && tried < tries * 100) {
             attempt();
             tried += 1;
         }
-        stop.store(true, Ordering::Relaxed);
     });
     assert!(flips.into_inner() >= MIN_FLIPS, "the race was not run");
+}
+
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 fn racing_place(resolver: Resolver) -> Place {

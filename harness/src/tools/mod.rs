@@ -1,5 +1,6 @@
 //! Tools: the typed trait authors write, its erased twin, the registry, and the built-in ones.
 
+pub mod builtins;
 mod erased;
 mod error;
 mod output;

@@ -1,5 +1,6 @@
 //! A YAML document as a tree whose every key and value remembers its line.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -10,6 +11,8 @@ use super::error::SyntaxError;
 
 /// Deepest nesting of a document. Real ones stay below ten; each level takes tens of KiB of stack while parsing.
 const MAX_DEPTH: usize = 24;
+/// Most keys, values and brackets of a document, counted again where an alias repeats them.
+const MAX_EVENTS: usize = 100_000;
 
 /// Line and column, both from 1; zero when unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -64,7 +67,8 @@ impl Node {
         let options = serde_saphyr::options! {
             with_snippet: false,
             duplicate_keys: DuplicateKeyPolicy::PassThrough,
-            budget: serde_saphyr::budget! { max_depth: MAX_DEPTH },
+            budget: serde_saphyr::budget! { max_depth: MAX_DEPTH, max_events: MAX_EVENTS },
+            alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_EVENTS },
         };
         let root: Option<Node> = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
             let place = error.location().map(Place::from).unwrap_or_default();
@@ -205,15 +209,20 @@ impl<'de> Visitor<'de> for ContentVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Content, A::Error> {
         let mut entries: Vec<Entry> = Vec::new();
+        let mut positions: HashMap<String, usize> = HashMap::new();
         while let Some((key, value)) = map.next_entry::<Spanned<String>, Node>()? {
             let place = Place::from(key.referenced);
-            match entries.iter_mut().find(|entry| entry.key == key.value) {
-                Some(entry) => {
+            match positions.get(&key.value) {
+                Some(&position) => {
+                    let entry = &mut entries[position];
                     entry.replaces = Some(entry.place);
                     entry.place = place;
                     entry.value = value;
                 }
-                None => entries.push(Entry { key: key.value, place, value, replaces: None }),
+                None => {
+                    positions.insert(key.value.clone(), entries.len());
+                    entries.push(Entry { key: key.value, place, value, replaces: None });
+                }
             }
         }
         Ok(Content::Map(entries))

@@ -290,7 +290,7 @@ fn keeps_values(before: &Node, after: &Node, path: &mut Vec<String>, renamed: &[
     }
 }
 
-/// Whether every comment line and blank-free line order of `before` is in `after`.
+/// Whether every comment line of `before` is in `after`, in the same order.
 fn keeps_lines(before: &str, after: &str) -> bool {
     let mut remaining = after.lines();
     before.lines().filter(|line| line.trim_start().starts_with('#')).all(|line| remaining.any(|candidate| candidate.trim() == line.trim()))

@@ -181,3 +181,18 @@ fn a_link_stays_a_link() {
     assert!(fs::symlink_metadata(&link).unwrap().file_type().is_symlink());
     assert!(fs::read_to_string(&target).unwrap().contains("config_version: 34"));
 }
+
+#[test]
+fn mutilated_files_are_upgraded_whole_or_refused() {
+    let lines: Vec<&str> = HOSTILE.lines().collect();
+    let without_a_line = (0..lines.len()).map(|gone| {
+        let kept: Vec<&str> = lines.iter().enumerate().filter(|(at, _)| *at != gone).map(|(_, line)| *line).collect();
+        kept.join("\n")
+    });
+    let cut = HOSTILE.char_indices().step_by(23).map(|(end, _)| HOSTILE[..end].to_owned());
+    for text in without_a_line.chain(cut) {
+        if let Ok(Some(upgrade)) = upgrade_text(&text) {
+            assert!(upgrade_text(&upgrade.text).unwrap().is_none(), "{text}\n--- became ---\n{}", upgrade.text);
+        }
+    }
+}

@@ -41,3 +41,7 @@ pub use status::{InvalidTransition, RunStatus};
 pub use stream_service::RunStream;
 pub use supervisor::RunHandle;
 pub use wait_service::WaitOutcome;
+
+#[cfg(test)]
+#[path = "runs_tests.rs"]
+mod tests;

@@ -45,13 +45,16 @@ pub trait StreamBridge: Send + Sync + fmt::Debug {
     /// Ends the stream. With data, an `error` event goes before the end. The second call is [`BridgeError::Ended`].
     async fn publish_terminal(&self, key: &StreamKey, kind: TerminalKind, data: Option<Bytes>) -> Result<(), BridgeError>;
 
-    /// Follows a run. Never waits for the producer; an unknown run gives [`ResumeResult::Unknown`] and an empty stream.
+    /// Follows a run. Never waits for the producer; an unknown run gives [`ResumeResult::Unknown`] and an empty stream. A cursor
+    /// outside what is kept gives a gap; a cursor of an attempt that lost its place there resumes where the newer one began.
+    /// A heartbeat of zero means none.
     async fn subscribe(&self, run_id: &RunId, from: ResumeFrom, heartbeat: Duration) -> Result<Subscription, BridgeError>;
 
-    /// Forgets the run's events after `delay`. Viewers under way keep what they have. Idempotent.
+    /// Forgets the run's events after `delay`, but not before its end. Viewers under way keep what they have. Idempotent.
     async fn cleanup(&self, run_id: &RunId, delay: Duration);
 
-    /// Ends the stream as cancelled if it is still open: for runs that never started. Idempotent.
+    /// Ends the stream as cancelled if it has not ended, even if nothing was ever published: for runs that never started.
+    /// Idempotent.
     async fn cancel(&self, run_id: &RunId);
 
     /// The run waits for a person: limits on silence do not count until the next publish.

@@ -10,7 +10,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::ProviderProbe;
 use super::report::{Finding, Verdict};
-use crate::config::{ConfigError, Loaded, Settings};
+use crate::config::{ConfigError, Exposure, Loaded, Settings};
 
 /// Free bytes below which a database should not be started.
 const LEAST_FREE_BYTES: u64 = 64 * 1024 * 1024;
@@ -75,11 +75,9 @@ pub(super) fn models(config: &AppConfig, probe: Option<&dyn ProviderProbe>) -> V
 pub(super) fn exposure(settings: &Settings) -> Finding {
     let subject = "authentication";
     match settings.exposure() {
-        Ok(crate::config::Exposure::Anywhere) => Finding::warn(
-            subject,
-            crate::config::Exposure::Anywhere.to_string(),
-            "make sure that something in front of this server signs users in",
-        ),
+        Ok(Exposure::Anywhere) => {
+            Finding::warn(subject, Exposure::Anywhere.to_string(), "make sure that something in front of this server signs users in")
+        }
         Ok(exposure) => Finding::ok(subject, exposure.to_string()),
         Err(error) => Finding::fail(subject, error.to_string(), "set GATEWAY_HOST=127.0.0.1, or DEER_FLOW_ALLOW_INSECURE_BIND=1"),
     }

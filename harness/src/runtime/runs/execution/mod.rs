@@ -88,6 +88,8 @@ impl Execution {
             match self.parts.bridge.publish(&self.key, frame.event, frame.data).await {
                 Ok(_) => {}
                 Err(BridgeError::Fenced { .. }) => return Err(StreamEnd::Lost),
+                // Shutdown: viewers were aborted and come back elsewhere; the run goes on to its next durable step.
+                Err(BridgeError::Closed) => {}
                 Err(error) => tracing::warn!(%error, "an event did not reach the stream"),
             }
         }

@@ -1,0 +1,1 @@
+//! Contract suites of the application ports.

@@ -1,0 +1,147 @@
+//! From an HTTP request to typed parts: who speaks how, ids in the path, fields of the body, query parameters.
+
+mod fields;
+mod query;
+
+pub use fields::Fields;
+pub use query::Query;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use harness::ids::{CheckpointId, RunId, ThreadId};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use crate::dialect::Dialect;
+use crate::error::{ApiError, Issue};
+use crate::state::GatewayState;
+
+/// The largest body that is read, uploads aside.
+pub const BODY_LIMIT: usize = 20 * 1024 * 1024;
+
+/// The pattern of thread ids, as DeerFlow's clients read it in errors.
+pub const ID_PATTERN: &str = "^[A-Za-z0-9_-]{1,64}$";
+
+/// The dialect that the router chose for this path.
+impl FromRequestParts<Arc<GatewayState>> for Dialect {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &Arc<GatewayState>) -> Result<Self, ApiError> {
+        parts.extensions.get::<Self>().copied().ok_or_else(|| ApiError::Internal("the route was mounted without a dialect".to_owned()))
+    }
+}
+
+/// A JSON object as body.
+#[derive(Debug)]
+pub struct Body(pub Fields);
+
+/// A JSON object as body, or no body at all.
+#[derive(Debug)]
+pub struct OptionalBody(pub Fields);
+
+async fn read_json(request: Request) -> Result<Option<Value>, ApiError> {
+    let bytes = Bytes::from_request(request, &()).await.map_err(|rejection| match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => ApiError::TooLarge(BODY_LIMIT),
+        _ => ApiError::BadRequest("the request body ended early".to_owned()),
+    })?;
+    if bytes.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    // The parser gives up at 128 levels, so a deep body cannot exhaust the stack here or when it is dropped.
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| ApiError::InvalidJson(error.to_string()))
+}
+
+fn object(value: Value) -> Result<Map<String, Value>, ApiError> {
+    match value {
+        Value::Object(map) => Ok(map),
+        other => {
+            let message = "Input should be a valid dictionary or object to extract fields from";
+            Err(ApiError::issue(Issue::new("model_attributes_type", vec!["body".into()], message, &other)))
+        }
+    }
+}
+
+impl FromRequest<Arc<GatewayState>> for Body {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _state: &Arc<GatewayState>) -> Result<Self, ApiError> {
+        let platform = request.extensions().get::<Dialect>().copied().is_some_and(Dialect::is_platform);
+        match read_json(request).await? {
+            Some(value) => Ok(Self(Fields::new("body", object(value)?))),
+            None if platform => Err(ApiError::InvalidJson("the body is empty".to_owned())),
+            None => Err(ApiError::issue(Issue::new("missing", vec!["body".into()], "Field required", &Value::Null))),
+        }
+    }
+}
+
+impl FromRequest<Arc<GatewayState>> for OptionalBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _state: &Arc<GatewayState>) -> Result<Self, ApiError> {
+        let value = read_json(request).await?.filter(|value| !value.is_null()).unwrap_or_else(|| json!({}));
+        Ok(Self(Fields::new("body", object(value)?)))
+    }
+}
+
+/// The ids of the path, each checked when it is asked for.
+#[derive(Debug)]
+pub struct Ids {
+    dialect: Dialect,
+    params: HashMap<String, String>,
+}
+
+impl FromRequestParts<Arc<GatewayState>> for Ids {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &Arc<GatewayState>) -> Result<Self, ApiError> {
+        let dialect = Dialect::from_request_parts(parts, state).await?;
+        let Path(params) = Path::<HashMap<String, String>>::from_request_parts(parts, state)
+            .await
+            .map_err(|_| ApiError::BadRequest("the path is not valid UTF-8".to_owned()))?;
+        Ok(Self { dialect, params })
+    }
+}
+
+impl Ids {
+    /// A parameter as it came.
+    pub fn text(&self, name: &str) -> &str {
+        self.params.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    /// The thread.
+    pub fn thread(&self) -> Result<ThreadId, ApiError> {
+        parse_thread_id(self.text("thread_id"), self.dialect, "path")
+    }
+
+    /// The run. DeerFlow takes any text and does not find it; the platform insists on a UUID.
+    pub fn run(&self) -> Result<RunId, ApiError> {
+        let text = self.text("run_id");
+        if self.dialect.is_platform() && Uuid::parse_str(text).is_err() {
+            return Err(ApiError::Unprocessable("Invalid run ID: must be a UUID".to_owned()));
+        }
+        RunId::parse(text).map_err(|_| ApiError::RunNotFound(text.chars().take(80).collect()))
+    }
+
+    /// The checkpoint.
+    pub fn checkpoint(&self) -> Result<CheckpointId, ApiError> {
+        let text = self.text("checkpoint_id");
+        CheckpointId::parse(text).map_err(|_| ApiError::CheckpointNotFound(text.chars().take(80).collect()))
+    }
+}
+
+/// A thread id by the dialect's rule: DeerFlow has an alphabet, the platform wants a UUID.
+pub fn parse_thread_id(text: &str, dialect: Dialect, source: &'static str) -> Result<ThreadId, ApiError> {
+    if dialect.is_platform() && Uuid::parse_str(text).is_err() {
+        return Err(ApiError::Unprocessable("Invalid thread ID: must be a UUID".to_owned()));
+    }
+    ThreadId::parse(text).map_err(|_| {
+        let message = format!("String should match pattern '{ID_PATTERN}'");
+        let issue = Issue::new("string_pattern_mismatch", vec![source.into(), "thread_id".into()], message, &text.into());
+        ApiError::issue(issue.ctx(json!({ "pattern": ID_PATTERN })))
+    })
+}

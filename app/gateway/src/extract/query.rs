@@ -1,0 +1,114 @@
+//! Query parameters: repeated ones, lists given as JSON text, numbers and flags.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use serde_json::{Value, json};
+
+use super::fields::number_issue;
+use crate::error::{ApiError, Issue};
+use crate::state::GatewayState;
+
+/// The query of a request.
+#[derive(Debug, Clone, Default)]
+pub struct Query(Vec<(String, String)>);
+
+impl FromRequestParts<Arc<GatewayState>> for Query {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &Arc<GatewayState>) -> Result<Self, ApiError> {
+        axum::extract::Query::try_from_uri(&parts.uri)
+            .map(|axum::extract::Query(pairs)| Self(pairs))
+            .map_err(|error| ApiError::BadRequest(format!("the query cannot be read: {error}")))
+    }
+}
+
+impl Query {
+    /// The last value of a parameter.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A list in any of its spellings: repeated, comma-separated, or one JSON list.
+    pub fn list(&self, name: &str) -> Vec<String> {
+        let mut list = Vec::new();
+        for (_, value) in self.0.iter().filter(|(key, _)| key == name || key.strip_suffix("[]") == Some(name)) {
+            match serde_json::from_str::<Vec<String>>(value) {
+                Ok(words) => list.extend(words),
+                Err(_) => list.extend(value.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned)),
+            }
+        }
+        list
+    }
+
+    /// A whole number within `range`.
+    pub fn number(&self, name: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, ApiError> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        let number: Option<i64> = text.trim().parse().ok();
+        match number.and_then(|number| u64::try_from(number).ok()).filter(|number| range.contains(number)) {
+            Some(number) => Ok(Some(number)),
+            None => {
+                let input = number.map_or_else(|| Value::from(text), Value::from);
+                Err(ApiError::issue(number_issue(vec!["query".into(), name.into()], &input, range)))
+            }
+        }
+    }
+
+    /// A truth value in any of the spellings clients use.
+    pub fn flag(&self, name: &str) -> Result<Option<bool>, ApiError> {
+        match self.get(name).map(str::to_ascii_lowercase).as_deref() {
+            None | Some("") => Ok(None),
+            Some("1" | "true" | "yes" | "on") => Ok(Some(true)),
+            Some("0" | "false" | "no" | "off") => Ok(Some(false)),
+            Some(other) => {
+                let loc = vec!["query".into(), name.into()];
+                Err(ApiError::issue(Issue::new("bool_parsing", loc, "Input should be a valid boolean", &other.into())))
+            }
+        }
+    }
+
+    /// One of some words.
+    pub fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>, ApiError> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        match words.iter().find(|(word, _)| *word == text) {
+            Some((_, meaning)) => Ok(Some(*meaning)),
+            None => {
+                let expected = words.iter().map(|(word, _)| format!("'{word}'")).collect::<Vec<_>>().join(" or ");
+                let loc = vec!["query".into(), name.into()];
+                let issue = Issue::new("literal_error", loc, format!("Input should be {expected}"), &text.into());
+                Err(ApiError::issue(issue.ctx(json!({ "expected": expected }))))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(text: &str) -> Query {
+        let uri = format!("/x?{text}").parse().expect("a uri");
+        Query(axum::extract::Query::try_from_uri(&uri).expect("a query").0)
+    }
+
+    #[test]
+    fn a_list_comes_repeated_as_json_or_with_commas() {
+        for text in ["m=a&m=b", "m=a,b", "m=%5B%22a%22%2C%22b%22%5D", "m[]=a&m[]=b"] {
+            assert_eq!(query(text).list("m"), ["a", "b"], "{text}");
+        }
+        assert!(query("x=1").list("m").is_empty());
+    }
+
+    #[test]
+    fn numbers_and_flags_are_checked() {
+        assert_eq!(query("n=5").number("n", 1..=9), Ok(Some(5)));
+        assert_eq!(query("").number("n", 1..=9), Ok(None));
+        for bad in ["n=many", "n=0", "n=10", "n=-1", "n=1e3", "n=99999999999999999999"] {
+            assert!(query(bad).number("n", 1..=9).is_err(), "{bad}");
+        }
+        assert_eq!(query("w=TRUE").flag("w"), Ok(Some(true)));
+        assert!(query("w=perhaps").flag("w").is_err());
+    }
+}

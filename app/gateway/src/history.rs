@@ -1,0 +1,171 @@
+//! The messages of a thread as a reader should see them: the checkpoint, and before it what compaction took out of it.
+
+use std::collections::{HashMap, HashSet};
+
+use harness::ids::{RunId, ThreadId};
+use harness::messages::{Message, kwargs};
+use harness::runtime::runs::store::RunEvent;
+use harness::runtime::runs::{RunRecord, RunStatus};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::wire::is_rolled_back;
+
+/// The type of the journal rows that name messages somebody removed on purpose: `{"ids": [..]}`.
+pub const MESSAGE_REMOVED: &str = "message.removed";
+
+/// What a transcript leaves out.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Hidden {
+    /// Messages that were removed on purpose.
+    pub messages: HashSet<String>,
+    /// Runs that were undone or superseded.
+    pub runs: HashSet<RunId>,
+}
+
+impl Hidden {
+    /// Whether a row of the journal is left out.
+    pub fn hides(&self, row: &RunEvent, id: &str) -> bool {
+        self.runs.contains(&row.event.run_id) || self.messages.contains(id)
+    }
+}
+
+/// A journal row as a message: a copy with an id, cleaned of what older versions wrote. `None` for rows that are no message.
+pub fn message_of(thread: &ThreadId, row: &RunEvent) -> Option<Map<String, Value>> {
+    let mut message = row.event.content.as_object().filter(|content| content.get("type").is_some_and(Value::is_string))?.clone();
+    if !message.get("id").is_some_and(Value::is_string) {
+        message.insert("id".to_owned(), fallback_id(thread, row.seq).into());
+    }
+    if message.get("type").is_some_and(|kind| kind == "tool") {
+        let inner = message.get("content").and_then(Value::as_str).and_then(legacy_command_text);
+        if let Some(inner) = inner {
+            message.insert("content".to_owned(), inner.into());
+        }
+    }
+    Some(message)
+}
+
+/// The id of a message that was journaled before it had one: always the same for the same row.
+fn fallback_id(thread: &ThreadId, seq: u64) -> String {
+    Uuid::new_v5(&Uuid::NAMESPACE_URL, format!("{thread}:{seq}").as_bytes()).to_string()
+}
+
+/// What the tool said, out of the printed form of a state update that old journals hold in its place.
+fn legacy_command_text(text: &str) -> Option<String> {
+    let update = text.strip_prefix("Command(update=")?;
+    let (_, rest) = update.split_once("ToolMessage(content=")?;
+    let quote = rest.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
+    let mut inner = String::new();
+    let mut chars = rest.chars().skip(1);
+    while let Some(char) = chars.next() {
+        match char {
+            '\\' => match chars.next()? {
+                'n' => inner.push('\n'),
+                't' => inner.push('\t'),
+                'r' => inner.push('\r'),
+                other => inner.push(other),
+            },
+            end if end == quote => return Some(inner),
+            other => inner.push(other),
+        }
+    }
+    None
+}
+
+/// Whether a row belongs to the conversation itself, not to a subagent or a middleware.
+pub fn is_conversation(row: &RunEvent) -> bool {
+    let caller = row.event.metadata.get("caller").and_then(Value::as_str).unwrap_or_default();
+    !caller.starts_with("middleware:") && !caller.starts_with("subagent:")
+}
+
+/// Joins the journal and a checkpoint. The checkpoint is authoritative for all it contains; rows of the journal that come
+/// before the first of its messages stand in front of it, unless they are hidden. `feed` is ascending and may end with the
+/// first row that the checkpoint contains.
+pub fn assemble(thread: &ThreadId, checkpoint: &[Message], feed: &[RunEvent], hidden: &Hidden) -> Vec<Value> {
+    let kept: HashSet<&str> = checkpoint.iter().filter_map(|message| message.id.as_deref()).collect();
+    let mut seen: HashSet<String> = HashSet::new();
+    let mut messages = Vec::new();
+    for row in feed.iter().filter(|row| is_conversation(row)) {
+        let Some(message) = message_of(thread, row) else { continue };
+        let id = message.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if kept.contains(id.as_str()) {
+            break;
+        }
+        if !hidden.hides(row, &id) && seen.insert(id) {
+            messages.push(Value::Object(message));
+        }
+    }
+    messages.extend(checkpoint.iter().map(|message| serde_json::to_value(message.json()).unwrap_or_default()));
+    messages
+}
+
+/// Whether `row` is one of the messages in `ids`, so that nothing after it is needed by [`assemble`].
+pub fn anchors(thread: &ThreadId, row: &RunEvent, ids: &HashSet<&str>) -> bool {
+    is_conversation(row)
+        && message_of(thread, row).and_then(|message| message.get("id").and_then(Value::as_str).map(|id| ids.contains(id))).unwrap_or(false)
+}
+
+/// The runs that a transcript leaves out. `runs` are newest first.
+///
+/// A regenerated answer hides its source once the newest replay succeeded. An edit hides its source while the newest attempt
+/// is under way or succeeded, and attempts that failed hide themselves, so that the original shows again.
+pub fn hidden_runs(runs: &[RunRecord]) -> HashSet<RunId> {
+    let mut hidden: HashSet<RunId> = runs.iter().filter(|run| is_rolled_back(run)).map(|run| run.run_id.clone()).collect();
+    let mut judged: HashSet<RunId> = HashSet::new();
+    for run in runs {
+        let source = run.metadata.get("regenerate_from_run_id").and_then(Value::as_str).and_then(|id| RunId::parse(id).ok());
+        let Some(source) = source else { continue };
+        let edit = run.metadata.get("replay_kind").is_some_and(|kind| kind == "edit");
+        let under_way = !run.status.is_terminal();
+        if edit && !under_way && run.status != RunStatus::Success {
+            hidden.insert(run.run_id.clone());
+        }
+        let newest = judged.insert(source.clone());
+        if newest && (run.status == RunStatus::Success || (edit && under_way)) {
+            hidden.insert(source);
+        }
+    }
+    hidden
+}
+
+/// Adds to each message which run it belongs to, and to the last answer of each run how long the run took, in seconds.
+pub fn annotate(messages: &mut [Value], durations: &HashMap<String, i64>) {
+    let mut run: Option<String> = None;
+    let mut last_answer: HashMap<String, usize> = HashMap::new();
+    for (index, message) in messages.iter_mut().enumerate() {
+        let Some(fields) = message.as_object_mut() else { continue };
+        let stamped = fields.get("additional_kwargs").and_then(|extra| extra.get(kwargs::RUN_ID)).and_then(Value::as_str);
+        if let Some(stamped) = stamped {
+            run = Some(stamped.to_owned());
+        }
+        let Some(run) = &run else { continue };
+        if fields.get("type").is_some_and(|kind| kind == "ai") {
+            last_answer.insert(run.clone(), index);
+        }
+        fields.entry("run_id").or_insert_with(|| run.as_str().into());
+    }
+    for (run, index) in last_answer {
+        if let (Some(seconds), Some(message)) = (durations.get(&run), messages.get_mut(index)) {
+            add_turn_duration(message, *seconds);
+        }
+    }
+}
+
+/// Writes `additional_kwargs.turn_duration`.
+pub fn add_turn_duration(message: &mut Value, seconds: i64) {
+    if let Some(extra) = message.as_object_mut().map(|fields| fields.entry("additional_kwargs").or_insert_with(|| Map::new().into())) {
+        if let Some(extra) = extra.as_object_mut() {
+            extra.insert("turn_duration".to_owned(), seconds.into());
+        }
+    }
+}
+
+/// How long each finished run took, in whole seconds.
+pub fn durations(runs: &[RunRecord]) -> HashMap<String, i64> {
+    let finished = runs.iter().filter(|run| run.status.is_terminal());
+    finished.map(|run| (run.run_id.to_string(), (run.updated_at - run.created_at).num_seconds().max(0))).collect()
+}
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;

@@ -1,0 +1,77 @@
+//! The request as clients see it again with the run: complete enough to repeat it, and without secrets.
+
+use harness::runtime::runs::StreamModes;
+use serde_json::{Map, Value, json};
+
+use super::options::is_server_key;
+use crate::dialect::Dialect;
+use crate::extract::Fields;
+
+/// Words that mark a key whose value is nobody's business.
+const SECRET_WORDS: &[&str] = &["secret", "token", "password", "passwd", "api_key", "apikey", "authorization", "credential", "private_key"];
+
+/// Keys that contain such a word and are harmless.
+const HARMLESS: &[&str] = &["max_tokens", "token_usage", "max_input_tokens", "max_output_tokens"];
+
+/// The echo of `fields`.
+pub(super) fn echo(fields: &Fields, assistant: &str, modes: StreamModes, temporary: bool, dialect: Dialect) -> Value {
+    let sent = |key: &str| fields.value(key).cloned().unwrap_or(Value::Null);
+    let config = fields.value("config").cloned().map(redacted).unwrap_or(Value::Null);
+    if dialect == Dialect::DeerFlow {
+        let mut kwargs = json!({ "input": sent("input"), "config": config });
+        if let (Some(command), Some(map)) = (fields.value("command"), kwargs.as_object_mut()) {
+            map.insert("command".to_owned(), command.clone());
+        }
+        return kwargs;
+    }
+    json!({
+        "input": sent("input"),
+        "command": sent("command"),
+        "config": platform_config(config, assistant),
+        "context": redacted(fields.value("context").cloned().unwrap_or_else(|| json!({}))),
+        "stream_mode": modes.iter().map(|mode| mode.as_str()).collect::<Vec<_>>(),
+        "interrupt_before": sent("interrupt_before"),
+        "interrupt_after": sent("interrupt_after"),
+        "webhook": null,
+        "feedback_keys": null,
+        "temporary": temporary,
+        "subgraphs": fields.value("stream_subgraphs") == Some(&Value::Bool(true)),
+        "resumable": fields.value("stream_resumable") == Some(&Value::Bool(true)),
+        "durability": fields.value("durability").and_then(Value::as_str).unwrap_or("async"),
+    })
+}
+
+fn platform_config(config: Value, assistant: &str) -> Value {
+    let mut config = match config {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    };
+    let mut configurable = match config.shift_remove("configurable") {
+        Some(Value::Object(map)) => map.into_iter().filter(|(key, _)| !is_server_key(key)).collect(),
+        _ => Map::new(),
+    };
+    configurable.insert("graph_id".to_owned(), assistant.into());
+    configurable.insert("assistant_id".to_owned(), super::assistant_uuid(assistant).to_string().into());
+    config.insert("configurable".to_owned(), Value::Object(configurable));
+    Value::Object(config)
+}
+
+/// The value with everything that looks like a secret replaced by `***`.
+fn redacted(value: Value) -> Value {
+    match value {
+        Value::Object(map) => map
+            .into_iter()
+            .map(|(key, value)| {
+                let value = if is_secret(&key) && !value.is_null() { Value::from("***") } else { redacted(value) };
+                (key, value)
+            })
+            .collect(),
+        Value::Array(items) => items.into_iter().map(redacted).collect(),
+        other => other,
+    }
+}
+
+fn is_secret(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    !HARMLESS.contains(&key.as_str()) && SECRET_WORDS.iter().any(|word| key.contains(word))
+}

@@ -1,0 +1,15 @@
+//! From what clients send to what the runtime understands. Pure: every compatibility rule of input is here and nowhere else.
+
+mod assistant;
+mod checkpoint;
+mod kwargs;
+mod modes;
+mod options;
+mod run_spec;
+mod state;
+
+pub use assistant::{assistant_uuid, resolve_assistant};
+pub use checkpoint::{before_cursor, checkpoint_of};
+pub use modes::mode_filter;
+pub use run_spec::{Defaults, RunTarget, into_spec};
+pub use state::{StateValues, coerce_messages, read_values};

@@ -1,0 +1,76 @@
+//! `config` and `context`: what of them reaches a run, and what only the server may say.
+
+use harness::runtime::runs::RunConfig;
+use serde_json::{Map, Value};
+
+use crate::dialect::Dialect;
+use crate::error::ApiError;
+use crate::extract::Fields;
+
+/// What DeerFlow's clients may say in `context`.
+const CONTEXT_KEYS: &[&str] = &[
+    "model_name",
+    "mode",
+    "thinking_enabled",
+    "reasoning_effort",
+    "is_plan_mode",
+    "subagent_enabled",
+    "max_concurrent_subagents",
+    "max_total_subagents",
+    "agent_name",
+    "is_bootstrap",
+    "github_token",
+    "disable_clarification",
+];
+
+/// What only the server says about a run.
+const SERVER_KEYS: &[&str] = &[
+    "user_id",
+    "user_role",
+    "tenant_id",
+    "oauth_provider",
+    "oauth_id",
+    "is_internal",
+    "non_interactive",
+    "authz_attributes",
+    "channel_user_id",
+    "run_id",
+    "thread_id",
+    "assistant_id",
+    "graph_id",
+    "checkpoint_id",
+    "checkpoint_ns",
+    "checkpoint_map",
+    "app_config",
+    "secrets",
+];
+
+/// Whether clients may not set `key`.
+pub(super) fn is_server_key(key: &str) -> bool {
+    key.starts_with("__") || key.starts_with("langgraph_auth_") || key == "langgraph_request_id" || SERVER_KEYS.contains(&key)
+}
+
+/// The run's configuration from `config` and `context`.
+pub(super) fn read_config(fields: &mut Fields, dialect: Dialect) -> Result<RunConfig, ApiError> {
+    let config = fields.object("config").unwrap_or_default();
+    let context = fields.object("context").unwrap_or_default();
+    let part = |key: &str| config.get(key).and_then(Value::as_object).cloned().unwrap_or_default();
+    let configurable = part("configurable");
+    if dialect.is_platform() && !configurable.is_empty() && !context.is_empty() {
+        return Err(ApiError::BadRequest(
+            "Cannot specify both configurable and context. Prefer setting context alone, which is its replacement.".to_owned(),
+        ));
+    }
+    let allowed = |key: &str| dialect.is_platform() || CONTEXT_KEYS.contains(&key);
+    let mut options: Map<String, Value> = configurable.into_iter().filter(|(key, _)| !is_server_key(key)).collect();
+    for source in [part("context"), context] {
+        options.extend(source.into_iter().filter(|(key, _)| allowed(key) && !is_server_key(key)));
+    }
+    let tags = config.get("tags").and_then(Value::as_array).map(|tags| tags.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+    Ok(RunConfig { recursion_limit: recursion_limit(config.get("recursion_limit")), options, tags: tags.unwrap_or_default() })
+}
+
+/// Missing, no whole number, a truth value or not positive: none, so that the planner's default holds. It clamps the rest.
+fn recursion_limit(value: Option<&Value>) -> Option<u64> {
+    value.and_then(Value::as_u64).filter(|limit| *limit > 0)
+}

@@ -1,0 +1,238 @@
+//! The body of a run request, read into a spec.
+
+use harness::ids::ThreadId;
+use harness::runtime::agent::AssistantInfo;
+use harness::runtime::runs::{DisconnectMode, IfNotExists, MultitaskStrategy, NodeSelector, RunInput, RunScope, RunSpec};
+use harness::state::StateUpdate;
+use serde_json::{Map, Value, json};
+
+use super::checkpoint::checkpoint_of;
+use super::kwargs::echo;
+use super::modes::read_modes;
+use super::options::read_config;
+use super::state::read_values;
+use super::{assistant_uuid, resolve_assistant};
+use crate::dialect::Dialect;
+use crate::error::{ApiError, Issue};
+use crate::extract::{Fields, parse_thread_id};
+
+/// Where the path puts the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunTarget {
+    /// On a thread.
+    Thread(ThreadId),
+    /// The path names none.
+    Stateless,
+}
+
+/// What a body need not say.
+#[derive(Debug, Clone)]
+pub struct Defaults<'a> {
+    /// The assistants there are; the first is DeerFlow's default.
+    pub assistants: &'a [AssistantInfo],
+    /// The id of a thread that is to be made and kept.
+    pub fresh_thread: ThreadId,
+}
+
+/// Reads the body of a run request. Unknown fields are ignored; what would silently change a run's meaning is refused.
+pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect, defaults: &Defaults<'_>) -> Result<RunSpec, ApiError> {
+    let mut fields = Fields::new("body", body);
+    refuse_unsupported(&mut fields, dialect);
+    let assistant = fields.text("assistant_id");
+    let multitask = read_multitask(&mut fields, dialect);
+    let stream_modes = read_modes(&mut fields, dialect);
+    let stream_subgraphs = fields.flag("stream_subgraphs").unwrap_or_default();
+    let on_disconnect = fields
+        .word("on_disconnect", &[("cancel", DisconnectMode::Cancel), ("continue", DisconnectMode::Continue)])
+        .unwrap_or_else(|| dialect.disconnect_default());
+    let interrupt_before = read_nodes(&mut fields, "interrupt_before");
+    let interrupt_after = read_nodes(&mut fields, "interrupt_after");
+    let sent_metadata = fields.object("metadata").unwrap_or_default();
+    if let Some(value) = sent_metadata.get("auth_token") {
+        // The value stays out of the answer: it is a credential.
+        let _none: Option<()> = fields.refuse("value_error", "metadata", "metadata must not carry auth_token", &json!(value.is_string()));
+    }
+    let config = read_config(&mut fields, dialect)?;
+    let scope = read_scope(&mut fields, target, dialect, defaults)?;
+    let thread = match &scope {
+        RunScope::Stateful { thread_id, .. } => Some(thread_id.clone()),
+        RunScope::Stateless { .. } => None,
+    };
+    let checkpoint = checkpoint_of(&mut fields, thread.as_ref(), dialect)?;
+    let command = fields.object("command").unwrap_or_default();
+    if let Some(issue) = command_issue(&command) {
+        fields.push(issue);
+    }
+    if fields.value("input").is_some_and(|input| !input.is_object()) {
+        let _none = fields.object("input");
+    }
+    if assistant.is_none() && dialect.is_platform() && fields.value("assistant_id").is_none() {
+        fields.missing("assistant_id");
+    }
+    fields.clone().finish()?;
+
+    if dialect.is_platform() && *target == RunTarget::Stateless && command.contains_key("resume") {
+        return Err(ApiError::BadRequest("You must provide a thread_id when resuming.".to_owned()));
+    }
+    let assistant = resolve_assistant(assistant.as_deref(), defaults.assistants, dialect)?;
+    let input = read_input(&fields, command, dialect)?;
+    let temporary = matches!(scope, RunScope::Stateless { temporary: true });
+    let kwargs = echo(&fields, &assistant, stream_modes, temporary, dialect);
+    let metadata = read_metadata(&fields, sent_metadata, &assistant, dialect);
+    Ok(RunSpec {
+        scope,
+        run_id: None,
+        assistant,
+        input,
+        config,
+        metadata,
+        stream_modes,
+        stream_subgraphs,
+        echo_input: dialect == Dialect::DeerFlow,
+        interrupt_before,
+        interrupt_after,
+        multitask,
+        on_disconnect,
+        checkpoint,
+        kwargs,
+    })
+}
+
+fn unsupported(option: &str, input: &Value) -> Issue {
+    Issue::new(
+        "unsupported_run_option",
+        vec!["body".into(), option.into()],
+        format!("Run option '{option}' is not supported by DeerFlow"),
+        input,
+    )
+    .ctx(json!({ "option": option }))
+}
+
+/// Options that would change what a run means and that this server does not have.
+fn refuse_unsupported(fields: &mut Fields, dialect: Dialect) {
+    let harmless = |option: &str, value: &Value| match (option, dialect) {
+        ("stream_resumable", Dialect::DeerFlow) => value == &Value::Bool(false),
+        ("stream_resumable" | "feedback_keys", Dialect::Platform) => true,
+        ("on_completion", Dialect::Platform) => matches!(value.as_str(), Some("delete" | "keep")),
+        ("after_seconds", Dialect::Platform) => value.as_f64() == Some(0.0),
+        ("if_not_exists", _) => value == "create" || (dialect.is_platform() && value == "reject"),
+        ("multitask_strategy", _) => value != "enqueue",
+        _ => false,
+    };
+    for option in ["stream_resumable", "on_completion", "after_seconds", "webhook", "feedback_keys", "if_not_exists", "multitask_strategy"]
+    {
+        if let Some(value) = fields.value(option).filter(|value| !harmless(option, value)).cloned() {
+            fields.push(unsupported(option, &value));
+        }
+    }
+}
+
+/// Absent means reject in both dialects: the platform's enqueue does not exist yet, and a queue that is none would lie.
+fn read_multitask(fields: &mut Fields, _dialect: Dialect) -> MultitaskStrategy {
+    if fields.value("multitask_strategy").is_some_and(|word| word == "enqueue") {
+        return MultitaskStrategy::Reject;
+    }
+    let words =
+        [("reject", MultitaskStrategy::Reject), ("rollback", MultitaskStrategy::Rollback), ("interrupt", MultitaskStrategy::Interrupt)];
+    fields.word("multitask_strategy", &words).unwrap_or_default()
+}
+
+fn read_nodes(fields: &mut Fields, key: &str) -> NodeSelector {
+    match fields.value(key) {
+        None => NodeSelector::None,
+        Some(Value::String(all)) if all == "*" => NodeSelector::All,
+        Some(_) => match fields.texts(key) {
+            Some(names) if !names.is_empty() => NodeSelector::Named(names),
+            _ => NodeSelector::None,
+        },
+    }
+}
+
+fn read_scope(fields: &mut Fields, target: &RunTarget, dialect: Dialect, defaults: &Defaults<'_>) -> Result<RunScope, ApiError> {
+    let create = fields.value("if_not_exists").is_some_and(|word| word == "create");
+    let configured = fields.value("config").and_then(|config| config.pointer("/configurable/thread_id")).and_then(Value::as_str);
+    let made = |thread_id| RunScope::Stateful { thread_id, if_not_exists: IfNotExists::Create };
+    Ok(match (target, dialect) {
+        // On DeerFlow's thread routes the thread must exist, whatever the option is called.
+        (RunTarget::Thread(thread), Dialect::DeerFlow) => {
+            configured.map(|id| parse_thread_id(id, dialect, "body")).transpose()?;
+            RunScope::Stateful { thread_id: thread.clone(), if_not_exists: IfNotExists::Reject }
+        }
+        (RunTarget::Thread(thread), Dialect::Platform) => {
+            let if_not_exists = if create { IfNotExists::Create } else { IfNotExists::Reject };
+            RunScope::Stateful { thread_id: thread.clone(), if_not_exists }
+        }
+        (RunTarget::Stateless, Dialect::DeerFlow) => match configured {
+            Some(id) => made(parse_thread_id(id, dialect, "body")?),
+            None => made(defaults.fresh_thread.clone()),
+        },
+        (RunTarget::Stateless, Dialect::Platform) => {
+            if fields.value("on_completion").is_some_and(|word| word == "keep") {
+                made(defaults.fresh_thread.clone())
+            } else {
+                RunScope::Stateless { temporary: true }
+            }
+        }
+    })
+}
+
+fn command_issue(command: &Map<String, Value>) -> Option<Issue> {
+    let given = |key: &str| command.get(key).filter(|value| !value.is_null());
+    if let Some(goto) = given("goto").filter(|goto| goto.as_array().is_none_or(|nodes| !nodes.is_empty())) {
+        return Some(unsupported("command.goto", goto));
+    }
+    let update = given("update")?;
+    if command.contains_key("resume") {
+        return Some(unsupported("command.update", update));
+    }
+    let readable = update.is_object() || update.as_array().is_some_and(|pairs| pairs.iter().all(is_pair));
+    let loc = vec!["body".into(), "command".into(), "update".into()];
+    (!readable).then(|| Issue::new("dict_type", loc, "Input should be a valid dictionary or a list of pairs", update))
+}
+
+fn is_pair(value: &Value) -> bool {
+    matches!(value.as_array().map(Vec::as_slice), Some([Value::String(_), _]))
+}
+
+fn read_input(fields: &Fields, mut command: Map<String, Value>, dialect: Dialect) -> Result<RunInput, ApiError> {
+    if let Some(answer) = command.shift_remove("resume") {
+        return Ok(RunInput::Resume(answer));
+    }
+    let (values, place) = match (command.shift_remove("update"), fields.value("input")) {
+        (Some(Value::Object(update)), _) => (update, "command.update"),
+        (Some(Value::Array(pairs)), _) => (from_pairs(pairs), "command.update"),
+        (_, Some(Value::Object(input))) => (input.clone(), "input"),
+        _ => return Ok(RunInput::Continue),
+    };
+    let values = read_values(values, place, dialect)?;
+    Ok(RunInput::Update(StateUpdate { messages: values.messages.unwrap_or_default(), channels: values.channels }))
+}
+
+fn from_pairs(pairs: Vec<Value>) -> Map<String, Value> {
+    pairs
+        .into_iter()
+        .filter_map(|pair| match pair {
+            Value::Array(pair) => <[Value; 2]>::try_from(pair).ok(),
+            _ => None,
+        })
+        .filter_map(|[key, value]| Some((key.as_str()?.to_owned(), value)))
+        .collect()
+}
+
+fn read_metadata(fields: &Fields, sent: Map<String, Value>, assistant: &str, dialect: Dialect) -> Map<String, Value> {
+    if dialect == Dialect::DeerFlow {
+        return sent;
+    }
+    let mut metadata = Map::from_iter([("created_by".to_owned(), Value::from("system"))]);
+    let of_config =
+        fields.value("config").and_then(|config| config.get("metadata")).and_then(Value::as_object).cloned().unwrap_or_default();
+    let reserved = ["thread_id", "run_id", "cron_id", "auth_token"];
+    metadata.extend(of_config.into_iter().chain(sent).filter(|(key, _)| !reserved.contains(&key.as_str())));
+    metadata.insert("graph_id".to_owned(), assistant.into());
+    metadata.insert("assistant_id".to_owned(), assistant_uuid(assistant).to_string().into());
+    metadata
+}
+
+#[cfg(test)]
+#[path = "run_spec_tests.rs"]
+mod tests;

@@ -1,0 +1,81 @@
+//! What the gateway asks of others besides the kernel's ports: the configuration as clients may see it, and a thread's files.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use harness::ids::ThreadId;
+use serde::Serialize;
+
+/// A model as clients may see it: never a key, never an address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ModelView {
+    /// The entry's name: what `context.model_name` uses.
+    pub name: String,
+    /// The provider's id.
+    pub model: String,
+    /// For people.
+    pub display_name: Option<String>,
+    /// For people.
+    pub description: Option<String>,
+    /// Whether it can think before it answers.
+    pub supports_thinking: bool,
+    /// Whether it takes a reasoning effort.
+    pub supports_reasoning_effort: bool,
+}
+
+/// Which parts are switched on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FeatureView {
+    /// Custom agents over HTTP.
+    pub agents_api: bool,
+    /// A browser under the agent's control.
+    pub browser_control: bool,
+    /// Long-running MCP tasks.
+    pub mcp_tasks: bool,
+    /// Token counts in the interface.
+    pub token_usage: bool,
+}
+
+/// Whether follow-up questions are suggested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SuggestionsView {
+    /// Switched on.
+    pub enabled: bool,
+    /// At most so many, 1 to 5.
+    pub max_suggestions: u8,
+}
+
+/// What may be uploaded, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct UploadLimits {
+    /// Files per request.
+    pub max_files: u32,
+    /// Bytes per file.
+    pub max_file_size: u64,
+    /// Bytes per request.
+    pub max_total_size: u64,
+}
+
+/// The configuration as clients may see it, asked for at each request so that a reload shows at once.
+pub trait CatalogView: Send + Sync + fmt::Debug {
+    /// The models, in the order of the configuration.
+    fn models(&self) -> Vec<ModelView>;
+    /// What is switched on.
+    fn features(&self) -> FeatureView;
+    /// Follow-up questions.
+    fn suggestions(&self) -> SuggestionsView;
+    /// Upload limits.
+    fn uploads(&self) -> UploadLimits;
+}
+
+/// Why a thread's files could not be removed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the thread's files could not be removed: {0}")]
+pub struct ThreadFilesError(pub String);
+
+/// The files of a thread, wherever they are kept.
+#[async_trait]
+pub trait ThreadFilesPort: Send + Sync + fmt::Debug {
+    /// Removes everything the thread has, sandbox included. Idempotent.
+    async fn delete_thread(&self, user: &str, thread: &ThreadId) -> Result<(), ThreadFilesError>;
+}

@@ -1,0 +1,123 @@
+//! What several routes read: a thread's row, its runs, its transcript.
+
+use std::collections::HashSet;
+
+use deerflow_domain::threads::ThreadRecord;
+use harness::ids::{RunId, ThreadId};
+use harness::runtime::actor_context::Owner;
+use harness::runtime::checkpoint::Snapshot;
+use harness::runtime::runs::store::{EventQuery, RunEvent, RunListQuery, category};
+use harness::runtime::runs::{RunRecord, ThreadStatus};
+use serde_json::Value;
+
+use crate::dialect::Dialect;
+use crate::error::ApiError;
+use crate::history::{self, Hidden, MESSAGE_REMOVED};
+use crate::state::GatewayState;
+use crate::wire::{ThreadFacts, interrupts_json, is_rolled_back, values_json};
+
+/// How many rows are read at a time where all of them are needed.
+const PAGE: usize = 500;
+
+/// The thread, if it is the actor's.
+pub(crate) async fn require_thread(state: &GatewayState, thread: &ThreadId) -> Result<ThreadRecord, ApiError> {
+    let found = state.threads.get(thread, &Owner::Auto).await?;
+    found.ok_or_else(|| ApiError::ThreadNotFound(thread.to_string()))
+}
+
+/// The run, if it is on the thread and the dialect shows it.
+pub(crate) async fn require_run(state: &GatewayState, thread: &ThreadId, run: &RunId, dialect: Dialect) -> Result<RunRecord, ApiError> {
+    let found = state.runs.get_run(Some(thread), run).await?;
+    found.filter(|run| !(dialect.is_platform() && is_rolled_back(run))).ok_or_else(|| ApiError::RunNotFound(run.to_string()))
+}
+
+/// All runs of a thread, newest first.
+pub(crate) async fn all_runs(state: &GatewayState, thread: &ThreadId) -> Result<Vec<RunRecord>, ApiError> {
+    let mut runs = Vec::new();
+    loop {
+        let query = RunListQuery { limit: PAGE, offset: runs.len(), status: None };
+        let page = state.runs.list_runs(thread, &query).await?;
+        let last = page.len() < PAGE;
+        runs.extend(page);
+        if last {
+            return Ok(runs);
+        }
+    }
+}
+
+/// What the thread's transcript leaves out.
+pub(crate) async fn hidden(state: &GatewayState, thread: &ThreadId, runs: &[RunRecord]) -> Result<Hidden, ApiError> {
+    let query = EventQuery { event_types: vec![MESSAGE_REMOVED.to_owned()], ..EventQuery::default() };
+    let rows = all_events(state, thread, query, |_| false).await?;
+    let ids = rows.iter().filter_map(|row| row.event.content.get("ids")?.as_array());
+    let messages = ids.flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    Ok(Hidden { messages, runs: history::hidden_runs(runs) })
+}
+
+/// Every event that matches, however many there are, in ascending order, up to the first that satisfies `enough`.
+pub(crate) async fn all_events(
+    state: &GatewayState,
+    thread: &ThreadId,
+    mut query: EventQuery,
+    enough: impl Fn(&RunEvent) -> bool + Send,
+) -> Result<Vec<RunEvent>, ApiError> {
+    let mut rows: Vec<RunEvent> = Vec::new();
+    query.limit = PAGE;
+    loop {
+        query.after_seq = rows.last().map(|row| row.seq).or(query.after_seq);
+        let page = state.events.list(thread, &query, &Owner::Auto).await?;
+        let last = page.len() < PAGE;
+        for row in page {
+            let done = enough(&row);
+            rows.push(row);
+            if done {
+                return Ok(rows);
+            }
+        }
+        if last {
+            return Ok(rows);
+        }
+    }
+}
+
+/// Whether a snapshot is the thread's newest, or one from its past.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    Newest,
+    Past,
+}
+
+/// The thread's messages at a snapshot, compacted ones included.
+pub(crate) async fn transcript(
+    state: &GatewayState,
+    snapshot: &Snapshot,
+    moment: Moment,
+    runs: &[RunRecord],
+) -> Result<Vec<Value>, ApiError> {
+    let thread = &snapshot.meta.thread_id;
+    let checkpoint = snapshot.state.messages();
+    let ids: HashSet<&str> = checkpoint.iter().filter_map(|message| message.id.as_deref()).collect();
+    let query = EventQuery { category: Some(category::MESSAGE.to_owned()), ..EventQuery::default() };
+    let mut feed = all_events(state, thread, query, |row| history::anchors(thread, row, &ids)).await?;
+    if moment == Moment::Past {
+        feed.retain(|row| row.event.created_at <= snapshot.meta.created_at);
+    }
+    let hidden = hidden(state, thread, runs).await?;
+    Ok(history::assemble(thread, checkpoint, &feed, &hidden))
+}
+
+/// What a single thread shows besides its row: full values, open questions, the last error.
+pub(crate) async fn thread_facts(state: &GatewayState, thread: &ThreadRecord, dialect: Dialect) -> Result<ThreadFacts, ApiError> {
+    let mut facts = ThreadFacts::default();
+    if thread.status == ThreadStatus::Error && dialect.is_platform() {
+        let last = state.runs.list_runs(&thread.thread_id, &RunListQuery { limit: 1, ..RunListQuery::default() }).await?;
+        facts.error = last.into_iter().next().and_then(|run| run.error);
+    }
+    if let Some(snapshot) = state.checkpoints.get(&thread.thread_id, None).await? {
+        let runs = all_runs(state, &thread.thread_id).await?;
+        let messages = transcript(state, &snapshot, Moment::Newest, &runs).await?;
+        facts.interrupts = interrupts_json(&snapshot.meta.next);
+        facts.values = Some(values_json(&snapshot, messages));
+    }
+    Ok(facts)
+}

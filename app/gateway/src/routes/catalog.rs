@@ -1,0 +1,71 @@
+//! What the web UI loads before the first message: models, features, limits, and parts that are switched off.
+
+use axum::Json;
+use axum::extract::State;
+use harness::runtime::actor_context::Owner;
+use serde_json::{Value, json};
+
+use super::{Answer, App};
+use crate::error::ApiError;
+use crate::extract::{Body, Ids};
+use crate::reads::require_thread;
+
+/// `GET /models`.
+pub(crate) async fn models(State(state): App) -> Json<Value> {
+    Json(json!({ "models": state.info.models(), "token_usage": { "enabled": state.info.features().token_usage } }))
+}
+
+/// `GET /models/{name}`.
+pub(crate) async fn model(State(state): App, ids: Ids) -> Answer {
+    let name = ids.text("name");
+    let found = state.info.models().into_iter().find(|model| model.name == name);
+    let model = found.ok_or_else(|| ApiError::NotFound(format!("Model '{name}' not found")))?;
+    Ok(Json(json!(model)))
+}
+
+/// `GET /features`.
+pub(crate) async fn features(State(state): App) -> Json<Value> {
+    let features = state.info.features();
+    Json(json!({
+        "agents_api": { "enabled": features.agents_api },
+        "browser_control": { "enabled": features.browser_control },
+        "mcp_tasks": { "enabled": features.mcp_tasks },
+    }))
+}
+
+/// `GET /suggestions/config`.
+pub(crate) async fn suggestions_config(State(state): App) -> Json<Value> {
+    Json(json!(state.info.suggestions()))
+}
+
+/// `POST /threads/{t}/suggestions`: suggestions never fail, and with no model behind them there are none.
+pub(crate) async fn suggest(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
+    require_thread(&state, &ids.thread()?).await?;
+    if body.value("messages").is_none_or(|messages| !messages.is_array()) {
+        body.missing("messages");
+    }
+    body.number("n", 1..=5);
+    body.finish()?;
+    Ok(Json(json!({ "suggestions": [] })))
+}
+
+/// `GET /threads/{t}/uploads/limits`: also for a thread that does not exist yet.
+pub(crate) async fn upload_limits(State(state): App, ids: Ids) -> Answer {
+    let _known = state.threads.get(&ids.thread()?, &Owner::Auto).await?;
+    Ok(Json(json!(state.info.uploads())))
+}
+
+/// `GET /skills`.
+pub(crate) async fn skills() -> Json<Value> {
+    Json(json!({ "skills": [] }))
+}
+
+/// `GET /channels/providers`.
+pub(crate) async fn channel_providers() -> Json<Value> {
+    Json(json!({ "enabled": false, "providers": [] }))
+}
+
+/// `GET /agents`: the web UI looks for the name of the switch in the text.
+pub(crate) async fn agents() -> ApiError {
+    ApiError::Forbidden("Custom agents are not available: agents_api.enabled is false".to_owned())
+}

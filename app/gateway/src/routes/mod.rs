@@ -1,0 +1,31 @@
+//! Handlers: extract, call one verb, shape. The folder path is the URL.
+
+pub(crate) mod assistants;
+pub(crate) mod catalog;
+pub(crate) mod feed;
+pub(crate) mod meta;
+pub(crate) mod runs;
+pub(crate) mod threads;
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use serde_json::Value;
+
+use crate::error::ApiError;
+use crate::state::GatewayState;
+
+pub(crate) type App = State<Arc<GatewayState>>;
+pub(crate) type Answer = Result<Json<Value>, ApiError>;
+pub(crate) type Reply = Result<Response, ApiError>;
+
+/// The platform's paging headers: the total is exact only on the last page.
+pub(crate) fn paging(offset: usize, limit: usize, found: usize) -> Vec<(&'static str, String)> {
+    if found < limit {
+        return vec![("x-pagination-total", (offset + found).to_string())];
+    }
+    let next = offset + limit;
+    vec![("x-pagination-total", (next + 1).to_string()), ("x-pagination-next", next.to_string())]
+}

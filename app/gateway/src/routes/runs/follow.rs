@@ -1,0 +1,47 @@
+//! `GET .../runs/{r}/stream`: a run's events, from where the reader was.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use futures_util::{StreamExt, stream};
+use harness::runtime::stream_bridge::{ResumeFrom, ResumeResult, StreamItem, TerminalKind};
+
+use super::{guard, is_resumable};
+use crate::dialect::Dialect;
+use crate::error::ApiError;
+use crate::extract::{Ids, Query};
+use crate::input::mode_filter;
+use crate::reads::{require_run, require_thread};
+use crate::routes::{App, Reply};
+use crate::sse::{EventFilter, EventStream, Style, event_stream_response, last_event_id, run_location};
+
+pub(crate) async fn follow(State(state): App, dialect: Dialect, ids: Ids, query: Query, headers: HeaderMap) -> Reply {
+    let thread = ids.thread()?;
+    let run_id = ids.run()?;
+    let cursor = last_event_id(&headers)?;
+    let cancel_on_disconnect = query.flag("cancel_on_disconnect")?.unwrap_or_default() && dialect.is_platform();
+    let filter = if dialect.is_platform() { mode_filter(&query.list("stream_mode")) } else { Vec::new() };
+    require_thread(&state, &thread).await?;
+    let run = require_run(&state, &thread, &run_id, dialect).await?;
+    let resumable = is_resumable(&run, dialect);
+    let from = match cursor {
+        Some(cursor) if resumable => cursor,
+        Some(_) => ResumeFrom::Tail,
+        None => dialect.join_default(),
+    };
+    let joined = state.runs.join_stream(Some(&thread), &run_id, from, dialect.heartbeat()).await?;
+    let items = match joined.resume {
+        ResumeResult::Unknown if run.status.is_terminal() => stream::iter([StreamItem::End(TerminalKind::End)]).boxed(),
+        ResumeResult::Unknown => {
+            // The web UI knows this text and falls back to the stored history.
+            let text = format!("Run {run_id} is not active on this worker and cannot be streamed");
+            return Err(ApiError::Conflict(text));
+        }
+        _ => joined.items,
+    };
+    let guard = (cancel_on_disconnect && !run.status.is_terminal()).then(|| guard(&state, &run));
+    let style = Style { dialect, ids: resumable };
+    let events = EventStream::new(items, style, state.shutdown.clone()).filtered(EventFilter::only(filter)).guarded(guard);
+    // DeerFlow's clients take a Content-Location for a run they made; a join names none.
+    let location = dialect.is_platform().then(|| run_location(dialect, &thread, &run_id, "stream"));
+    Ok(event_stream_response(dialect, location, events))
+}

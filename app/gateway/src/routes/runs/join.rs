@@ -1,0 +1,32 @@
+//! `GET .../runs/{r}/join`: waits for a run's last state; DeerFlow's clients may ask for its events instead.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use futures_util::FutureExt;
+use harness::runtime::actor_context::scope;
+
+use super::{actor, follow};
+use crate::dialect::Dialect;
+use crate::extract::{Ids, Query};
+use crate::reads::{require_run, require_thread};
+use crate::routes::{App, Reply};
+use crate::sse::{run_location, waiting_json};
+
+pub(crate) async fn join(State(state): App, dialect: Dialect, ids: Ids, query: Query, headers: HeaderMap) -> Reply {
+    let events =
+        headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|accept| accept.contains("text/event-stream"));
+    if events && dialect == Dialect::DeerFlow {
+        return follow(State(state), dialect, ids, query, headers).await;
+    }
+    let thread = ids.thread()?;
+    let run_id = ids.run()?;
+    require_thread(&state, &thread).await?;
+    let run = require_run(&state, &thread, &run_id, dialect).await?;
+    let location = run_location(dialect, &thread, &run_id, "join");
+    let shutdown = state.shutdown.clone();
+    let runs = Arc::clone(&state.runs);
+    let outcome = scope(actor(), async move { runs.join_wait(Some(&run.thread_id), &run.run_id).await }).boxed();
+    Ok(waiting_json(dialect, location, outcome, None, shutdown))
+}

@@ -1,0 +1,60 @@
+//! `/threads/{t}/runs` and `/runs`: creating, following, waiting for, reading, cancelling and deleting runs.
+
+mod cancel;
+mod create;
+mod delete;
+mod follow;
+mod get;
+mod join;
+mod list;
+mod stream;
+mod wait;
+
+pub(crate) use cancel::{cancel, cancel_many};
+pub(crate) use create::{create, create_stateless};
+pub(crate) use delete::delete;
+pub(crate) use follow::follow;
+pub(crate) use get::get;
+pub(crate) use join::join;
+pub(crate) use list::list;
+pub(crate) use stream::{stream, stream_stateless};
+pub(crate) use wait::{wait, wait_stateless};
+
+use harness::runtime::actor_context::{self, ActorContext};
+use harness::runtime::runs::{RunRecord, RunSpec};
+use serde_json::Value;
+
+use crate::dialect::Dialect;
+use crate::error::ApiError;
+use crate::extract::{Fields, Ids};
+use crate::input::{Defaults, RunTarget, into_spec};
+use crate::sse::DisconnectGuard;
+use crate::state::GatewayState;
+
+/// The spec of a request on the thread in the path.
+async fn spec_on_thread(state: &GatewayState, dialect: Dialect, ids: &Ids, body: &Fields) -> Result<RunSpec, ApiError> {
+    spec_for(state, dialect, &RunTarget::Thread(ids.thread()?), body).await
+}
+
+/// The spec of a request.
+async fn spec_for(state: &GatewayState, dialect: Dialect, target: &RunTarget, body: &Fields) -> Result<RunSpec, ApiError> {
+    let assistants = state.assistants.list().await;
+    let defaults = Defaults { assistants: &assistants, fresh_thread: state.ids.thread_id() };
+    into_spec(body.map().clone(), target, dialect, &defaults)
+}
+
+/// A guard that cancels the run when its reader leaves.
+fn guard(state: &GatewayState, run: &RunRecord) -> DisconnectGuard {
+    let actor = actor();
+    DisconnectGuard::new(state.runs.clone(), state.tasks.clone(), actor, run.thread_id.clone(), run.run_id.clone())
+}
+
+/// The actor of the request, for work that goes on outside of its scope.
+fn actor() -> ActorContext {
+    actor_context::current().unwrap_or_else(|| ActorContext::user(actor_context::DEFAULT_USER_ID))
+}
+
+/// Whether clients of the run may come back to its events. On the platform only if they asked for it when they made the run.
+fn is_resumable(run: &RunRecord, dialect: Dialect) -> bool {
+    !dialect.is_platform() || run.kwargs.get("resumable") == Some(&Value::Bool(true)) || run.kwargs.get("resumable").is_none()
+}

@@ -1,0 +1,56 @@
+//! `DELETE /threads/{t}` and `POST /threads/prune`: the row with all runs, events, states and files.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use deerflow_domain::threads::Deleted;
+use harness::ids::ThreadId;
+use harness::runtime::actor_context::{Owner, effective_user_id};
+use serde_json::json;
+
+use crate::dialect::Dialect;
+use crate::error::ApiError;
+use crate::extract::{Body, Ids, parse_thread_id};
+use crate::routes::{Answer, App, Reply};
+use crate::state::GatewayState;
+
+pub(crate) async fn delete(State(state): App, dialect: Dialect, ids: Ids) -> Reply {
+    let thread = ids.thread()?;
+    match remove(&state, &thread).await? {
+        Deleted::Done if dialect.is_platform() => Ok(StatusCode::NO_CONTENT.into_response()),
+        Deleted::Done => {
+            let message = format!("Deleted local thread data for {thread}");
+            Ok(Json(json!({ "success": true, "message": message })).into_response())
+        }
+        Deleted::NotFound => Err(ApiError::ThreadNotFound(thread.to_string())),
+        Deleted::Busy => Err(ApiError::Conflict("Thread has work in flight. Delete it after the work finishes.".to_owned())),
+    }
+}
+
+/// Removes several; those that are busy or unknown stay out of the count.
+pub(crate) async fn prune(State(state): App, dialect: Dialect, Body(mut body): Body) -> Answer {
+    let threads = body.texts("thread_ids");
+    if threads.is_none() && body.value("thread_ids").is_none() {
+        body.missing("thread_ids");
+    }
+    body.word("strategy", &[("delete", ())]);
+    body.finish()?;
+    let mut pruned = 0_u64;
+    for thread in threads.unwrap_or_default() {
+        let thread = parse_thread_id(&thread, dialect, "body")?;
+        pruned += u64::from(remove(&state, &thread).await? == Deleted::Done);
+    }
+    Ok(Json(json!({ "pruned_count": pruned })))
+}
+
+async fn remove(state: &GatewayState, thread: &ThreadId) -> Result<Deleted, ApiError> {
+    let deleted = state.threads.delete(thread, &Owner::Auto).await?;
+    if deleted == Deleted::Done {
+        // The row is gone and its id is not given out again, so a retry could not find the files: the log has to.
+        if let Err(error) = state.files.delete_thread(&effective_user_id(), thread).await {
+            tracing::error!(thread_id = %thread, %error, "files of a deleted thread are left behind");
+        }
+    }
+    Ok(deleted)
+}

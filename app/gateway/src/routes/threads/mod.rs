@@ -1,0 +1,42 @@
+//! `/threads`: rows, states and histories.
+
+mod copy;
+mod create;
+mod delete;
+mod get;
+mod history;
+mod patch;
+mod search;
+mod state;
+mod update_state;
+
+pub(crate) use copy::copy;
+pub(crate) use create::create;
+pub(crate) use delete::{delete, prune};
+pub(crate) use get::get;
+pub(crate) use history::{by_body as history_by_body, by_query as history_by_query};
+pub(crate) use patch::patch;
+pub(crate) use search::{count, search};
+pub(crate) use state::{at as state_at, at_body as state_at_body, state};
+pub(crate) use update_state::update_state;
+
+use axum::http::HeaderValue;
+use axum::response::Response;
+use serde_json::{Map, Value};
+
+/// Adds headers whose values are plain numbers.
+pub(crate) fn add_headers(response: &mut Response, headers: Vec<(&'static str, String)>) {
+    for (name, value) in headers {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+}
+
+/// Metadata without the keys that only the server sets.
+fn client_metadata(mut metadata: Map<String, Value>) -> Map<String, Value> {
+    for key in ["owner_id", "user_id", "thread_id", "run_id", "assistant_id", "cron_id", "auth_token"] {
+        metadata.shift_remove(key);
+    }
+    metadata
+}

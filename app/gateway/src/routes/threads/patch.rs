@@ -1,0 +1,32 @@
+//! `PATCH /threads/{t}`: merges metadata one level deep, also while a run is active.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse;
+use deerflow_domain::threads::ThreadPatch;
+use harness::runtime::actor_context::Owner;
+
+use super::client_metadata;
+use crate::dialect::Dialect;
+use crate::error::ApiError;
+use crate::extract::{Body, Ids};
+use crate::reads::thread_facts;
+use crate::routes::{App, Reply};
+use crate::wire::{ThreadFacts, thread_json};
+
+pub(crate) async fn patch(State(state): App, dialect: Dialect, ids: Ids, headers: HeaderMap, Body(mut body): Body) -> Reply {
+    let thread = ids.thread()?;
+    let metadata = client_metadata(body.object("metadata").unwrap_or_default());
+    body.finish()?;
+    // Pinning does not make a thread newer.
+    let touch = !metadata.is_empty() && metadata.keys().any(|key| key != "deerflow_pinned");
+    let patch = ThreadPatch { metadata, touch, ..ThreadPatch::default() };
+    let patched = state.threads.patch(&thread, patch, &Owner::Auto, state.clock.now()).await?;
+    let record = patched.ok_or_else(|| ApiError::ThreadNotFound(thread.to_string()))?;
+    if headers.get("prefer").is_some_and(|prefer| prefer == "return=minimal") {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let facts = if dialect.is_platform() { thread_facts(&state, &record, dialect).await? } else { ThreadFacts::default() };
+    Ok(Json(thread_json(&record, facts, dialect)).into_response())
+}

@@ -1,0 +1,60 @@
+//! `GET /threads/{t}/state`, also at a checkpoint.
+
+use axum::Json;
+use axum::extract::State;
+use harness::ids::{CheckpointId, ThreadId};
+use serde_json::Value;
+
+use crate::dialect::Dialect;
+use crate::error::ApiError;
+use crate::extract::{Body, Ids};
+use crate::history::{annotate, durations};
+use crate::input::checkpoint_of;
+use crate::reads::{Moment, all_runs, require_thread, transcript};
+use crate::routes::{Answer, App};
+use crate::state::GatewayState;
+use crate::wire::{empty_state_json, state_json, values_json};
+
+/// The newest state.
+pub(crate) async fn state(State(state): App, dialect: Dialect, ids: Ids) -> Answer {
+    let thread = ids.thread()?;
+    Ok(Json(state_of(&state, &thread, None, dialect).await?))
+}
+
+/// The state at the checkpoint in the path.
+pub(crate) async fn at(State(state): App, dialect: Dialect, ids: Ids) -> Answer {
+    let thread = ids.thread()?;
+    let checkpoint = ids.checkpoint()?;
+    Ok(Json(state_of(&state, &thread, Some(&checkpoint), dialect).await?))
+}
+
+/// The state at the checkpoint in the body.
+pub(crate) async fn at_body(State(state): App, dialect: Dialect, ids: Ids, Body(mut body): Body) -> Answer {
+    let thread = ids.thread()?;
+    let checkpoint = checkpoint_of(&mut body, Some(&thread), dialect)?.map(|reference| reference.checkpoint_id);
+    body.finish()?;
+    Ok(Json(state_of(&state, &thread, checkpoint.as_ref(), dialect).await?))
+}
+
+/// The state's JSON, compacted messages included.
+pub(crate) async fn state_of(
+    state: &GatewayState,
+    thread: &ThreadId,
+    checkpoint: Option<&CheckpointId>,
+    dialect: Dialect,
+) -> Result<Value, ApiError> {
+    require_thread(state, thread).await?;
+    let Some(snapshot) = state.checkpoints.get(thread, checkpoint).await? else {
+        return match checkpoint {
+            Some(id) if !dialect.is_platform() => Err(ApiError::CheckpointNotFound(id.to_string())),
+            asked => Ok(empty_state_json(thread, asked, dialect)),
+        };
+    };
+    let runs = all_runs(state, thread).await?;
+    let moment = if checkpoint.is_some() { Moment::Past } else { Moment::Newest };
+    let mut messages = transcript(state, &snapshot, moment, &runs).await?;
+    if dialect == Dialect::DeerFlow {
+        annotate(&mut messages, &durations(&runs));
+    }
+    Ok(state_json(&snapshot, values_json(&snapshot, messages), dialect))
+}

@@ -1,0 +1,190 @@
+//! `POST /threads/{t}/state`: a change from outside a run, as a new checkpoint on top of the newest or of an older one.
+
+use std::collections::HashSet;
+
+use axum::Json;
+use axum::extract::State;
+use deerflow_domain::threads::{ThreadPatch, ThreadRecord};
+use harness::ids::{RunId, ThreadId};
+use harness::messages::{Message, REMOVE_ALL};
+use harness::runtime::actor_context::Owner;
+use harness::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, PendingTask, Snapshot};
+use harness::runtime::runs::ThreadStatus;
+use harness::runtime::runs::store::{NewRunEvent, category};
+use harness::state::{StateError, StateUpdate, ThreadState};
+use serde_json::{Map, json};
+
+use super::state::state_of;
+use crate::dialect::Dialect;
+use crate::error::ApiError;
+use crate::extract::{Body, Ids};
+use crate::history::MESSAGE_REMOVED;
+use crate::input::{StateValues, checkpoint_of, read_values};
+use crate::reads::{Moment, all_runs, require_thread, transcript};
+use crate::routes::{Answer, App};
+use crate::state::GatewayState;
+use crate::wire::checkpoint_json;
+
+pub(crate) async fn update_state(State(state): App, dialect: Dialect, ids: Ids, Body(mut body): Body) -> Answer {
+    let thread = ids.thread()?;
+    let values = body.object("values");
+    let as_node = body.text("as_node");
+    let from = checkpoint_of(&mut body, Some(&thread), dialect)?.map(|reference| reference.checkpoint_id);
+    body.finish()?;
+    let record = require_thread(&state, &thread).await?;
+    if record.status == ThreadStatus::Busy {
+        return Err(ApiError::Conflict("Thread has a run in flight. Update state after the run finishes.".to_owned()));
+    }
+    let base = state.checkpoints.get(&thread, from.as_ref()).await?;
+    match (&base, &from) {
+        (None, Some(id)) => return Err(ApiError::CheckpointNotFound(id.to_string())),
+        (None, None) if dialect.is_platform() && record.assistant.is_none() && !record.metadata.contains_key("graph_id") => {
+            return Err(ApiError::BadRequest(format!(
+                "Thread '{thread}' has no assigned graph ID: make a run on it first, or set metadata.graph_id"
+            )));
+        }
+        _ => {}
+    }
+    // What the newest state held decides which messages were taken away, wherever the change forks from.
+    let newest = if from.is_some() { state.checkpoints.get(&thread, None).await? } else { base.clone() };
+    let values = read_values(values.unwrap_or_default(), "values", dialect)?;
+    let names_channels = values != StateValues::default();
+    let replaces = replaces_messages(&values, dialect);
+    let before = base.as_ref().map(|base| base.state.clone()).unwrap_or_default();
+    let mut after = changed(before, values, &state, dialect)?;
+    let next = due(&state, &record, as_node.as_deref(), base.as_ref(), &after).await?;
+
+    let mut log_tail = newest.as_ref().map(|newest| newest.log_tail).unwrap_or_default();
+    let meta = CheckpointMeta {
+        checkpoint_id: state.ids.checkpoint_id(),
+        thread_id: thread.clone(),
+        parent_id: base.as_ref().map(|base| base.meta.checkpoint_id.clone()),
+        run_id: None,
+        source: if names_channels { CheckpointSource::Update } else { CheckpointSource::Fork },
+        step: base.as_ref().map_or(-1, |base| base.meta.step + 1),
+        machine: base.as_ref().filter(|_| as_node.is_none()).and_then(|base| base.meta.machine.clone()),
+        metadata: base.as_ref().map(|base| base.meta.metadata.clone()).unwrap_or_default(),
+        next,
+        created_at: state.clock.now(),
+    };
+    let write = CheckpointWrite::plan(meta.clone(), &mut after, &mut log_tail);
+    state.checkpoints.put(write).await?;
+    if let Some(newest) = newest.filter(|_| from.is_none()) {
+        let held = held_ids(&state, &newest, replaces).await?;
+        journal_removals(&state, &record, held, &after).await?;
+    }
+    let status = if meta.next.is_empty() { ThreadStatus::Idle } else { ThreadStatus::Interrupted };
+    let title = after.title().map(str::to_owned);
+    let patch = ThreadPatch { title: Some(title), status: Some(status), touch: true, ..ThreadPatch::default() };
+    state.threads.patch(&thread, patch, &Owner::Auto, meta.created_at).await?;
+    answer(&state, &thread, &meta, dialect).await
+}
+
+async fn answer(state: &GatewayState, thread: &ThreadId, meta: &CheckpointMeta, dialect: Dialect) -> Answer {
+    if dialect == Dialect::DeerFlow {
+        return Ok(Json(state_of(state, thread, None, dialect).await?));
+    }
+    let checkpoint = checkpoint_json(thread, &meta.checkpoint_id);
+    Ok(Json(json!({ "checkpoint": checkpoint, "configurable": checkpoint, "checkpoint_id": meta.checkpoint_id })))
+}
+
+/// The state after the change: DeerFlow replaces whole channels, the platform reduces.
+fn changed(mut before: ThreadState, values: StateValues, state: &GatewayState, dialect: Dialect) -> Result<ThreadState, ApiError> {
+    let refused = |error: StateError| ApiError::Unprocessable(error.to_string());
+    if dialect.is_platform() {
+        let update = StateUpdate { messages: values.messages.unwrap_or_default(), channels: values.channels };
+        before.apply(update, state.ids.as_ref()).map_err(refused)?;
+        return Ok(before);
+    }
+    let mut channels = before.channels().clone();
+    for (name, value) in values.channels {
+        if value.is_null() {
+            channels.shift_remove(&name);
+        } else {
+            channels.insert(name, value);
+        }
+    }
+    let stored = before.messages().iter().cloned().zip(before.log_places().iter().copied());
+    let mut after = ThreadState::restored(stored.filter_map(|(message, place)| Some((place?, message))), channels);
+    if let Some(messages) = values.messages {
+        let clear = Message::remove(REMOVE_ALL);
+        let update = StateUpdate::messages(std::iter::once(clear).chain(messages));
+        after.apply(update, state.ids.as_ref()).map_err(refused)?;
+    }
+    Ok(after)
+}
+
+/// What is due after the change: as before, or what follows the node that the change speaks for.
+async fn due(
+    state: &GatewayState,
+    record: &ThreadRecord,
+    as_node: Option<&str>,
+    base: Option<&Snapshot>,
+    after: &ThreadState,
+) -> Result<Vec<PendingTask>, ApiError> {
+    let Some(node) = as_node else {
+        return Ok(base.map(|base| base.meta.next.clone()).unwrap_or_default());
+    };
+    let assistant = match &record.assistant {
+        Some(assistant) => assistant.clone(),
+        None => state.assistants.list().await.into_iter().next().map(|info| info.name).unwrap_or_default(),
+    };
+    let nodes = state.assistants.resolve(&assistant, &Map::new()).await?.nodes();
+    let known = |name: &str| nodes.iter().any(|known| known == name);
+    if !matches!(node, "__start__" | "__end__") && !known(node) {
+        return Err(ApiError::BadRequest(format!("Node {node} does not exist")));
+    }
+    let calls_open = after.messages().last().is_some_and(|message| !message.tool_calls().is_empty());
+    let follower = match node {
+        "__start__" => {
+            if known("model") {
+                Some("model")
+            } else {
+                nodes.first().map(String::as_str)
+            }
+        }
+        "model" if calls_open && known("tools") => Some("tools"),
+        "tools" if known("model") => Some("model"),
+        _ => None,
+    };
+    let task = |name: &str| PendingTask { id: state.ids.random().to_string(), name: name.to_owned(), interrupts: Vec::new(), error: None };
+    Ok(follower.map(task).into_iter().collect())
+}
+
+/// Whether the change stands for the whole list of messages, not for some of them.
+fn replaces_messages(values: &StateValues, dialect: Dialect) -> bool {
+    let clears = |message: &Message| message.id.as_deref() == Some(REMOVE_ALL);
+    values.messages.as_ref().is_some_and(|messages| !dialect.is_platform() || messages.iter().any(clears))
+}
+
+/// The messages that a reader saw before the change. A replacement also replaces those that compaction took out.
+async fn held_ids(state: &GatewayState, newest: &Snapshot, replaces: bool) -> Result<Vec<String>, ApiError> {
+    if !replaces {
+        return Ok(newest.state.messages().iter().filter_map(|message| message.id.clone()).collect());
+    }
+    let runs = all_runs(state, &newest.meta.thread_id).await?;
+    let seen = transcript(state, newest, Moment::Newest, &runs).await?;
+    Ok(seen.iter().filter_map(|message| message.get("id")?.as_str()).map(str::to_owned).collect())
+}
+
+/// Names the messages that the change took away, so that the transcript does not bring them back.
+async fn journal_removals(state: &GatewayState, record: &ThreadRecord, held: Vec<String>, after: &ThreadState) -> Result<(), ApiError> {
+    let kept: HashSet<&str> = after.messages().iter().filter_map(|message| message.id.as_deref()).collect();
+    let gone: Vec<String> = held.into_iter().filter(|id| !kept.contains(id.as_str())).collect();
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let run_id = RunId::parse(format!("state-update-{}", state.ids.random())).map_err(|error| ApiError::Internal(error.to_string()))?;
+    let event = NewRunEvent {
+        thread_id: record.thread_id.clone(),
+        run_id,
+        user_id: record.user_id.clone(),
+        event_type: MESSAGE_REMOVED.to_owned(),
+        category: category::TRACE.to_owned(),
+        content: json!({ "ids": gone }),
+        metadata: Map::new(),
+        created_at: state.clock.now(),
+    };
+    state.events.append(vec![event]).await?;
+    Ok(())
+}

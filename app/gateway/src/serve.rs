@@ -1,0 +1,106 @@
+//! Serves a router on a bound listener until it is told to stop.
+
+use std::io;
+use std::time::Duration;
+
+use axum::Router;
+use harness::runtime::tasks::{TaskKind, Tasks};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+/// Limits on connections.
+#[derive(Debug, Clone, Copy)]
+pub struct ServeOptions {
+    /// How long a client may take to send a request's head.
+    pub header_timeout: Duration,
+    /// How long requests may go on once the server stops. Open streams abort at once; this is for the others.
+    pub grace: Duration,
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        Self { header_timeout: Duration::from_secs(30), grace: Duration::from_secs(10) }
+    }
+}
+
+/// How long to hold back when the system has no descriptor left for a new connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// Accepts connections until `shutdown`, then lets requests finish for a bounded time and cuts what is left.
+///
+/// Give the state's `shutdown` the same token: it is what makes open streams abort instead of being waited for.
+pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken, options: ServeOptions) -> io::Result<()> {
+    let connections = Tasks::new();
+    let cut = connections.token().clone();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shutdown.cancelled() => break,
+        };
+        match accepted {
+            Ok((stream, _peer)) => {
+                let connection = connection(stream, router.clone(), shutdown.clone(), cut.clone(), options);
+                let _detached = connections.spawn(TaskKind::Service, "http connection", connection);
+            }
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => {
+                tracing::error!(%error, "connections cannot be accepted");
+                tokio::select! {
+                    () = tokio::time::sleep(ACCEPT_PAUSE) => {}
+                    () = shutdown.cancelled() => break,
+                }
+            }
+        }
+    }
+    drop(listener);
+    // The second wait ends at once: the token that `shut_down` cancels cuts every connection.
+    let grace = tokio::time::timeout(options.grace, drained(&connections));
+    if grace.await.is_err() {
+        tracing::warn!(connections = connections.alive(), "requests are cut at shutdown");
+    }
+    connections.shut_down().await;
+    Ok(())
+}
+
+async fn drained(connections: &Tasks) {
+    // A poll is enough: this runs once in a process's life, for as long as requests go on.
+    while connections.alive() > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Whether only the connection at hand is lost.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset)
+}
+
+async fn connection(stream: TcpStream, router: Router, shutdown: CancellationToken, cut: CancellationToken, options: ServeOptions) {
+    // Without it a one-token stream waits 40 ms for an acknowledgement.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a connection has no TCP_NODELAY");
+    }
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(options.header_timeout)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let mut served = std::pin::pin!(served);
+    let mut stopping = false;
+    loop {
+        tokio::select! {
+            ended = served.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection ended early");
+                }
+                return;
+            }
+            () = shutdown.cancelled(), if !stopping => {
+                stopping = true;
+                served.as_mut().graceful_shutdown();
+            }
+            () = cut.cancelled() => return,
+        }
+    }
+}

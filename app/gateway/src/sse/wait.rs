@@ -1,0 +1,79 @@
+//! A JSON answer that is sent when a run ends, with a newline now and then so that nobody thinks the connection dead.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::Stream;
+use futures_util::future::BoxFuture;
+use harness::runtime::runs::{RunError, WaitOutcome};
+use serde_json::json;
+use tokio::time::{Interval, MissedTickBehavior};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use super::guard::DisconnectGuard;
+use crate::dialect::Dialect;
+
+struct Waiting {
+    outcome: Option<BoxFuture<'static, Result<WaitOutcome, RunError>>>,
+    heartbeat: Interval,
+    guard: Option<DisconnectGuard>,
+    shutdown: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl Stream for Waiting {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(outcome) = &mut self.outcome else { return Poll::Ready(None) };
+        let ended = match outcome.as_mut().poll(cx) {
+            Poll::Ready(outcome) => Some(Ok(body_of(outcome))),
+            Poll::Pending if self.shutdown.as_mut().poll(cx).is_ready() => Some(Err(io::Error::other("the server is shutting down"))),
+            Poll::Pending => None,
+        };
+        if let Some(last) = ended {
+            self.outcome = None;
+            if let Some(guard) = &mut self.guard {
+                guard.disarm();
+            }
+            return Poll::Ready(Some(last));
+        }
+        self.heartbeat.poll_tick(cx).map(|_| Some(Ok(Bytes::from_static(b"\n"))))
+    }
+}
+
+/// The body for an outcome. The status was sent long ago, so a failure is told inside.
+pub(super) fn body_of(outcome: Result<WaitOutcome, RunError>) -> Bytes {
+    let failed = |error: &str, message: &str| Bytes::from(json!({ "__error__": { "error": error, "message": message } }).to_string());
+    match outcome {
+        Ok(WaitOutcome::Values(values)) => values,
+        Ok(WaitOutcome::Failed { name, message, .. }) => failed(&name, &message),
+        Err(RunError::NotFound(run)) => failed("HTTPException", &format!("404: Run {run} not found")),
+        Err(error) => {
+            tracing::error!(%error, "waiting for a run failed");
+            failed("InternalError", "An internal error occurred")
+        }
+    }
+}
+
+/// Answers at once with headers, and with the run's outcome when it is there.
+pub fn waiting_json(
+    dialect: Dialect,
+    location: [(HeaderName, HeaderValue); 2],
+    outcome: BoxFuture<'static, Result<WaitOutcome, RunError>>,
+    guard: Option<DisconnectGuard>,
+    shutdown: CancellationToken,
+) -> Response {
+    let period = dialect.heartbeat();
+    let mut heartbeat = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let body = Waiting { outcome: Some(outcome), heartbeat, guard, shutdown: Box::pin(shutdown.cancelled_owned()) };
+    let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    let [content_location, location] = location;
+    (headers, [content_location, location], Body::from_stream(body)).into_response()
+}

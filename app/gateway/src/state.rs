@@ -1,0 +1,44 @@
+//! What every handler can reach.
+
+use std::sync::Arc;
+
+use deerflow_domain::threads::ThreadStore;
+use harness::clock::Clock;
+use harness::ids::IdSource;
+use harness::runtime::agent::AgentResolver;
+use harness::runtime::checkpoint::Checkpointer;
+use harness::runtime::runs::RunsFacade;
+use harness::runtime::runs::store::RunEventStore;
+use harness::runtime::tasks::Tasks;
+use tokio_util::sync::CancellationToken;
+
+use crate::ports::{CatalogView, ThreadFilesPort};
+
+/// The ports behind the wire.
+#[derive(Debug)]
+pub struct GatewayState {
+    /// The verbs of runs.
+    pub runs: Arc<RunsFacade>,
+    /// Threads as they are listed.
+    pub threads: Arc<dyn ThreadStore>,
+    /// Saved states.
+    pub checkpoints: Arc<dyn Checkpointer>,
+    /// The journal.
+    pub events: Arc<dyn RunEventStore>,
+    /// Assistants by name.
+    pub assistants: Arc<dyn AgentResolver>,
+    /// The configuration as clients may see it.
+    pub info: Arc<dyn CatalogView>,
+    /// Files of threads.
+    pub files: Arc<dyn ThreadFilesPort>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Ids.
+    pub ids: Arc<dyn IdSource>,
+    /// Where work goes on that outlives its request.
+    pub tasks: Tasks,
+    /// When the server began: the age of the built-in assistants.
+    pub started_at: chrono::DateTime<chrono::Utc>,
+    /// Cancelled when the server stops; open streams abort on it.
+    pub shutdown: CancellationToken,
+}

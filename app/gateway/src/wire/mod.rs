@@ -1,0 +1,23 @@
+//! The outward JSON of runs, threads, snapshots and journal rows. Pure.
+
+mod event;
+mod run;
+mod snapshot;
+mod thread;
+
+pub use event::event_json;
+pub use run::{is_rolled_back, run_json, run_status};
+pub use snapshot::{checkpoint_json, empty_state_json, history_entry_json, interrupts_json, state_json, values_json};
+pub use thread::{ThreadFacts, thread_json};
+
+use serde_json::{Map, Value};
+
+/// Only the selected fields of an object; no selection means all.
+pub fn select(value: Value, fields: &[String]) -> Value {
+    match value {
+        Value::Object(map) if !fields.is_empty() => {
+            Value::Object(map.into_iter().filter(|(key, _)| fields.contains(key)).collect::<Map<_, _>>())
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,48 @@
+//! A run as clients see it.
+
+use harness::clock::iso;
+use harness::runtime::runs::{CancelAction, RunRecord, RunStatus};
+use serde_json::{Value, json};
+
+use crate::dialect::Dialect;
+use crate::input::assistant_uuid;
+
+/// Whether the run was undone: it left nothing behind.
+pub fn is_rolled_back(run: &RunRecord) -> bool {
+    run.cancel == Some(CancelAction::Rollback) && run.status == RunStatus::Interrupted
+}
+
+/// The word for a run's status. A rolled-back run reads `error` in DeerFlow; the platform does not show it at all.
+pub fn run_status(run: &RunRecord, dialect: Dialect) -> &'static str {
+    if is_rolled_back(run) && dialect == Dialect::DeerFlow { RunStatus::Error.wire() } else { run.status.wire() }
+}
+
+/// The run.
+pub fn run_json(run: &RunRecord, dialect: Dialect) -> Value {
+    let assistant = match dialect {
+        Dialect::DeerFlow => run.assistant.clone(),
+        Dialect::Platform => assistant_uuid(&run.assistant).to_string(),
+    };
+    let done = &run.completion;
+    json!({
+        "run_id": run.run_id,
+        "thread_id": run.thread_id,
+        "assistant_id": assistant,
+        "status": run_status(run, dialect),
+        "metadata": run.metadata,
+        "kwargs": run.kwargs,
+        "multitask_strategy": run.multitask.as_str(),
+        "created_at": iso(run.created_at),
+        "updated_at": iso(run.updated_at),
+        "total_input_tokens": done.total_input_tokens,
+        "total_output_tokens": done.total_output_tokens,
+        "total_tokens": done.total_tokens,
+        "llm_call_count": done.llm_call_count,
+        "lead_agent_tokens": done.lead_agent_tokens,
+        "subagent_tokens": done.subagent_tokens,
+        "middleware_tokens": done.middleware_tokens,
+        "message_count": done.message_count,
+        "stop_reason": run.stop_reason,
+        "error": run.error,
+    })
+}

@@ -1,0 +1,111 @@
+//! Checkpoints as state and history.
+
+use harness::clock::iso;
+use harness::ids::{CheckpointId, ThreadId};
+use harness::runtime::checkpoint::{CheckpointMeta, PendingTask, Snapshot};
+use serde_json::{Map, Value, json};
+
+use crate::dialect::Dialect;
+
+/// All channel values, with `messages` as given.
+pub fn values_json(snapshot: &Snapshot, messages: Vec<Value>) -> Map<String, Value> {
+    let mut values = Map::from_iter([("messages".to_owned(), Value::Array(messages))]);
+    values.extend(snapshot.state.channels().iter().map(|(name, value)| (name.clone(), value.clone())));
+    values
+}
+
+/// The platform's reference to a checkpoint.
+pub fn checkpoint_json(thread: &ThreadId, id: &CheckpointId) -> Value {
+    json!({ "thread_id": thread, "checkpoint_ns": "", "checkpoint_id": id })
+}
+
+/// Open questions by the task that asks them.
+pub fn interrupts_json(next: &[PendingTask]) -> Value {
+    next.iter()
+        .filter(|task| !task.interrupts.is_empty())
+        .map(|task| (task.id.clone(), Value::from(task.interrupts.clone())))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+/// The state at a checkpoint.
+pub fn state_json(snapshot: &Snapshot, values: Map<String, Value>, dialect: Dialect) -> Value {
+    let meta = &snapshot.meta;
+    let parent = meta.parent_id.as_ref();
+    let questions: Vec<&Value> = meta.next.iter().flat_map(|task| &task.interrupts).collect();
+    let mut checkpoint = checkpoint_json(&meta.thread_id, &meta.checkpoint_id);
+    if let (Dialect::DeerFlow, Some(map)) = (dialect, checkpoint.as_object_mut()) {
+        map.insert("id".to_owned(), meta.checkpoint_id.to_string().into());
+        map.insert("ts".to_owned(), iso(meta.created_at).into());
+    }
+    json!({
+        "values": values,
+        "next": names(&meta.next),
+        "tasks": meta.next.iter().map(task_json).collect::<Vec<_>>(),
+        "metadata": metadata_json(meta),
+        "created_at": iso(meta.created_at),
+        "checkpoint": checkpoint,
+        "parent_checkpoint": parent.map(|id| checkpoint_json(&meta.thread_id, id)),
+        "interrupts": questions,
+        "checkpoint_id": meta.checkpoint_id,
+        "parent_checkpoint_id": parent,
+    })
+}
+
+/// The state of a thread that has no checkpoint, or none of the asked id.
+pub fn empty_state_json(thread: &ThreadId, asked: Option<&CheckpointId>, dialect: Dialect) -> Value {
+    let values = if dialect.is_platform() { json!({}) } else { json!({ "messages": [] }) };
+    json!({
+        "values": values,
+        "next": [],
+        "tasks": [],
+        "metadata": if dialect.is_platform() { Value::Null } else { json!({}) },
+        "created_at": null,
+        "checkpoint": asked.map(|id| json!({ "checkpoint_id": id, "thread_id": thread })),
+        "parent_checkpoint": null,
+        "interrupts": [],
+        "checkpoint_id": asked,
+        "parent_checkpoint_id": null,
+    })
+}
+
+/// An entry of DeerFlow's history. It has no `checkpoint` object on purpose: `useStream` would send it back with every
+/// submit, and every message would become a fork of an old state.
+pub fn history_entry_json(meta: &CheckpointMeta, values: Value) -> Value {
+    let mut metadata = meta.metadata.clone();
+    metadata.insert("step".to_owned(), meta.step.into());
+    json!({
+        "checkpoint_id": meta.checkpoint_id,
+        "parent_checkpoint_id": meta.parent_id,
+        "metadata": metadata,
+        "values": values,
+        "created_at": iso(meta.created_at),
+        "next": names(&meta.next),
+    })
+}
+
+fn names(next: &[PendingTask]) -> Vec<&str> {
+    next.iter().map(|task| task.name.as_str()).collect()
+}
+
+fn task_json(task: &PendingTask) -> Value {
+    json!({
+        "id": task.id,
+        "name": task.name,
+        "path": ["__pregel_pull", task.name],
+        "error": task.error,
+        "interrupts": task.interrupts,
+        "checkpoint": null,
+        "state": null,
+        "result": null,
+    })
+}
+
+fn metadata_json(meta: &CheckpointMeta) -> Value {
+    let mut metadata = meta.metadata.clone();
+    let facts = json!({ "source": meta.source, "step": meta.step, "parents": {}, "thread_id": meta.thread_id, "run_id": meta.run_id });
+    if let Value::Object(facts) = facts {
+        metadata.extend(facts);
+    }
+    metadata.into()
+}

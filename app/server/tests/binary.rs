@@ -1,0 +1,74 @@
+//! The binary as people start it.
+
+use std::fs;
+use std::process::{Command, Output};
+
+fn deerflow(directory: &tempfile::TempDir, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_deerflow"))
+        .args(arguments)
+        .current_dir(directory.path())
+        .env_clear()
+        .envs(variables.iter().copied())
+        .output()
+        .expect("the binary starts")
+}
+
+fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (name, text) in files {
+        fs::write(directory.path().join(name), text).expect("a file");
+    }
+    directory
+}
+
+const NEEDS_WORDS: &str = "config_version: 34\ntitle:\n  max_words: $WORDS\n";
+
+#[test]
+fn the_dotenv_file_is_read_and_the_environment_wins_over_it() {
+    let good = project(&[("config.yaml", NEEDS_WORDS), (".env", "# words\nWORDS=7\n")]);
+    let output = deerflow(&good, &["config", "check"], &[]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).ends_with("config.yaml is valid\n"));
+
+    let output = deerflow(&good, &["config", "check"], &[("WORDS", "70")]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("config.yaml:3:14: `title.max_words` is 70, allowed: 1 to 20"), "{text}");
+}
+
+#[test]
+fn a_broken_dotenv_file_is_named_without_its_content() {
+    let broken = project(&[("config.yaml", NEEDS_WORDS), (".env", "WORDS=7\nCANARY 's3cret\n")]);
+    let output = deerflow(&broken, &["config", "check"], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains(".env: a line is not of the form NAME=value"), "{text}");
+    assert!(!text.contains("s3cret"), "{text}");
+}
+
+#[test]
+fn an_old_file_is_upgraded_once() {
+    let old = project(&[("config.yaml", "# mine\ntitle:\n  max_words: 4\n")]);
+    let first = deerflow(&old, &["config", "upgrade"], &[]);
+    assert!(String::from_utf8_lossy(&first.stdout).contains("added title.enabled\n"), "{first:?}");
+    let second = deerflow(&old, &["config", "upgrade"], &[]);
+    assert!(String::from_utf8_lossy(&second.stdout).ends_with("is up to date\n"), "{second:?}");
+    let check = deerflow(&old, &["config", "check"], &[]);
+    assert!(!String::from_utf8_lossy(&check.stdout).contains("warning"), "{check:?}");
+}
+
+#[test]
+fn the_printed_example_is_a_valid_configuration() {
+    let example = deerflow(&project(&[]), &["config", "example"], &[]);
+    let text = String::from_utf8(example.stdout).expect("text");
+    let made = project(&[("config.yaml", &text)]);
+    assert!(deerflow(&made, &["config", "check"], &[]).status.success());
+}
+
+#[test]
+fn a_named_file_that_is_missing_stops_the_start() {
+    let output = deerflow(&project(&[]), &["serve"], &[("DEER_FLOW_CONFIG_PATH", "gone.yaml")]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("gone.yaml, named by DEER_FLOW_CONFIG_PATH, does not exist"), "{text}");
+}

@@ -1,0 +1,59 @@
+//! Checkpoints and message logs in the database.
+
+mod read;
+mod row;
+mod write;
+
+use async_trait::async_trait;
+use harness::ids::{CheckpointId, RunId, ThreadId};
+use harness::runtime::checkpoint::{CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, Snapshot};
+
+use crate::connect::Database;
+
+pub(crate) use write::{delete_run_checkpoints, delete_thread_checkpoints, write_checkpoints};
+
+/// Checkpoints over SQL.
+#[derive(Debug, Clone)]
+pub struct SqlCheckpointer {
+    db: Database,
+}
+
+impl SqlCheckpointer {
+    /// A view of `db`.
+    pub fn new(db: Database) -> Self {
+        Self { db }
+    }
+}
+
+#[async_trait]
+impl Checkpointer for SqlCheckpointer {
+    async fn put(&self, write: CheckpointWrite) -> Result<(), CheckpointError> {
+        self.db.writes().run([write], |tx, writes| Box::pin(write::write_checkpoints(tx, writes))).await
+    }
+
+    async fn get(&self, thread: &ThreadId, id: Option<&CheckpointId>) -> Result<Option<Snapshot>, CheckpointError> {
+        read::get(self.db.reads(), thread, id).await
+    }
+
+    async fn list(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<Snapshot>, CheckpointError> {
+        read::list(self.db.reads(), thread, query).await
+    }
+
+    async fn list_meta(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<CheckpointMeta>, CheckpointError> {
+        read::list_meta(self.db.reads(), thread, query).await
+    }
+
+    async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), CheckpointError> {
+        let work = (thread.clone(), run.clone());
+        self.db.writes().run(work, |tx, (thread, run)| Box::pin(async move { Ok(delete_run_checkpoints(tx, thread, run).await?) })).await
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), CheckpointError> {
+        self.db.writes().run(thread.clone(), |tx, thread| Box::pin(async move { Ok(delete_thread_checkpoints(tx, thread).await?) })).await
+    }
+
+    async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<(), CheckpointError> {
+        let work = (from.clone(), to.clone());
+        self.db.writes().run(work, |tx, (from, to)| Box::pin(async move { Ok(write::copy_thread(tx, from, to).await?) })).await
+    }
+}

@@ -1,0 +1,63 @@
+//! Writing and removing checkpoints, inside a transaction.
+
+use harness::ids::{RunId, ThreadId};
+use harness::runtime::checkpoint::CheckpointWrite;
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, Statement, Value,
+};
+
+use super::row::{message_rows, new_row};
+use crate::entity::{checkpoint, checkpoint_message};
+use crate::tx::TxError;
+
+/// Rows per statement, far below the limits of both databases.
+const ROWS_PER_INSERT: usize = 500;
+
+/// Writes checkpoints and the messages that are new with them: one statement each, however many there are.
+pub(crate) async fn write_checkpoints<E>(tx: &DatabaseTransaction, writes: &[CheckpointWrite]) -> Result<(), TxError<E>> {
+    let mut messages: Vec<_> = writes.iter().flat_map(message_rows).collect();
+    while !messages.is_empty() {
+        let rest = messages.split_off(messages.len().min(ROWS_PER_INSERT));
+        let rows = messages.into_iter().map(IntoActiveModel::into_active_model);
+        checkpoint_message::Entity::insert_many(rows).exec_without_returning(tx).await?;
+        messages = rest;
+    }
+    for some in writes.chunks(ROWS_PER_INSERT) {
+        checkpoint::Entity::insert_many(some.iter().map(|write| new_row(write).into_active_model())).exec_without_returning(tx).await?;
+    }
+    Ok(())
+}
+
+/// Removes the checkpoints of a run; the log stays.
+pub(crate) async fn delete_run_checkpoints(tx: &DatabaseTransaction, thread: &ThreadId, run: &RunId) -> Result<(), DbErr> {
+    let of_run = checkpoint::Column::ThreadId.eq(thread.as_str()).and(checkpoint::Column::RunId.eq(run.as_str()));
+    checkpoint::Entity::delete_many().filter(of_run).exec(tx).await?;
+    Ok(())
+}
+
+/// Removes a thread's checkpoints and log.
+pub(crate) async fn delete_thread_checkpoints(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<(), DbErr> {
+    checkpoint::Entity::delete_many().filter(checkpoint::Column::ThreadId.eq(thread.as_str())).exec(tx).await?;
+    checkpoint_message::Entity::delete_many().filter(checkpoint_message::Column::ThreadId.eq(thread.as_str())).exec(tx).await?;
+    Ok(())
+}
+
+const COPY_MESSAGES: &str = "\
+    INSERT INTO checkpoint_messages (thread_id, place, message_json) \
+    SELECT $2, place, message_json FROM checkpoint_messages WHERE thread_id = $1";
+
+const COPY_CHECKPOINTS: &str = "\
+    INSERT INTO checkpoints (thread_id, checkpoint_id, parent_id, run_id, source, step, layout_json, channels_json, next_json, \
+        machine_json, metadata_json, created_at) \
+    SELECT $2, checkpoint_id, parent_id, run_id, source, step, layout_json, channels_json, next_json, \
+        machine_json, metadata_json, created_at \
+    FROM checkpoints WHERE thread_id = $1";
+
+/// Copies log and checkpoints inside the database.
+pub(super) async fn copy_thread(tx: &DatabaseTransaction, from: &ThreadId, to: &ThreadId) -> Result<(), DbErr> {
+    for sql in [COPY_MESSAGES, COPY_CHECKPOINTS] {
+        let values: [Value; 2] = [from.as_str().into(), to.as_str().into()];
+        tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), sql, values)).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! Opening the database: its directory, its lock, its connections, its schema.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use harness::runtime::tasks::Tasks;
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbErr, RuntimeErr, SqlxPostgresConnector, SqlxSqliteConnector};
+use secrecy::{ExposeSecret, SecretString};
+use sqlx::ConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+
+use crate::error::Fault;
+use crate::lock::{DataLock, LOCK_FILE};
+use crate::migration::migrate;
+use crate::tx::Writes;
+use crate::writer::{Reconnect, WriteQueue};
+
+/// The database file in the data directory.
+const FILE: &str = "deerflow.db";
+/// How long SQLite waits for a lock that another program holds.
+const BUSY_LIMIT: Duration = Duration::from_secs(10);
+/// How long a caller waits for a connection.
+const ACQUIRE_LIMIT: Duration = Duration::from_secs(10);
+/// The longest a statement may take on Postgres, and wait for a row there, in milliseconds.
+const STATEMENT_LIMIT_MS: &str = "20000";
+const SQLITE_READERS: u32 = 8;
+/// Files up to this size are checked page by page at the start; a longer check would hold the start up.
+const CHECK_LIMIT_BYTES: u64 = 64 << 20;
+
+/// Which database.
+#[derive(Debug, Clone)]
+pub enum DatabaseConfig {
+    /// SQLite in memory: everything is gone with the process.
+    Memory,
+    /// One SQLite file in this directory, which is made when missing and belongs to one process.
+    Sqlite(PathBuf),
+    /// A Postgres server.
+    Postgres(PostgresConfig),
+}
+
+/// A Postgres server and the place in it.
+#[derive(Debug, Clone)]
+pub struct PostgresConfig {
+    /// `postgres://user:password@host:port/database`.
+    pub url: SecretString,
+    /// The schema, made when missing; the server's default search path when absent.
+    pub schema: Option<String>,
+    /// Most connections at once.
+    pub max_connections: u32,
+}
+
+/// Why a database could not be opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The data directory cannot be made or written.
+    #[error("the data directory {directory} cannot be used: {reason}")]
+    Directory {
+        /// The directory.
+        directory: PathBuf,
+        /// What the operating system says.
+        reason: String,
+    },
+    /// Another process uses the data directory.
+    #[error("another process uses {directory} (it holds {LOCK_FILE} there); stop it or choose another directory")]
+    InUse {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// The file is no database, or a damaged one.
+    #[error("the database file {file} is damaged: {reason}")]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The connection string or schema name is not valid; it is not repeated here because it may hold a password.
+    #[error("the postgres settings are not valid: {0}")]
+    Settings(&'static str),
+    /// The database does not answer, or refuses.
+    #[error("the database cannot be opened: {0}")]
+    Database(String),
+}
+
+/// An open database. Clones share it; the stores hold one each.
+#[derive(Debug, Clone)]
+pub struct Database {
+    reads: DatabaseConnection,
+    writes: Writes,
+    _lock: Option<Arc<DataLock>>,
+}
+
+impl Database {
+    /// Opens it and brings its schema up to date. The writer runs in `tasks`, which must be shut down after everything that
+    /// writes.
+    pub async fn open(config: &DatabaseConfig, tasks: &Tasks) -> Result<Self, OpenError> {
+        match config {
+            DatabaseConfig::Memory => Self::open_memory(tasks).await,
+            DatabaseConfig::Sqlite(directory) => Self::open_sqlite(directory, tasks).await,
+            DatabaseConfig::Postgres(postgres) => Self::open_postgres(postgres).await,
+        }
+    }
+
+    /// Where reads go.
+    pub(crate) fn reads(&self) -> &DatabaseConnection {
+        &self.reads
+    }
+
+    /// Where writes go.
+    pub(crate) fn writes(&self) -> &Writes {
+        &self.writes
+    }
+
+    async fn open_memory(tasks: &Tasks) -> Result<Self, OpenError> {
+        // All data lives in the one connection, so it must never be closed.
+        let pool = sqlite_pool(1).idle_timeout(None).connect_with(sqlite_options().in_memory(true)).await.map_err(unreachable)?;
+        let connection = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
+        migrate(&connection).await.map_err(refused)?;
+        let same = connection.clone();
+        let reconnect: Reconnect = Box::new(move || std::future::ready(Ok(same.clone())).boxed());
+        let queue = WriteQueue::start(connection.clone(), reconnect, (), tasks);
+        Ok(Self { reads: connection, writes: Writes::Queue(queue), _lock: None })
+    }
+
+    async fn open_sqlite(directory: &Path, tasks: &Tasks) -> Result<Self, OpenError> {
+        let unusable = |error: std::io::Error| OpenError::Directory { directory: directory.to_owned(), reason: error.to_string() };
+        std::fs::create_dir_all(directory).map_err(unusable)?;
+        let lock = DataLock::take(directory).map_err(unusable)?.ok_or_else(|| OpenError::InUse { directory: directory.to_owned() })?;
+        let lock = Arc::new(lock);
+        let file = directory.join(FILE);
+        let damaged = |fault: Fault| match fault {
+            Fault::Failed(reason) => OpenError::Damaged { file: file.clone(), reason },
+            other => OpenError::Database(format!("{}: {}", file.display(), harness::runtime::runs::store::StoreError::from(other))),
+        };
+        let options = sqlite_options()
+            .filename(&file)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            // Freed pages go back to the file system in small steps instead of never.
+            .pragma("journal_size_limit", "16777216");
+        let writer = sqlite_pool(1).connect_with(options.clone()).await.map_err(|error| damaged(Fault::from(&error)))?;
+        let writer = SqlxSqliteConnector::from_sqlx_sqlite_pool(writer);
+        if std::fs::metadata(&file).map_err(unusable)?.len() <= CHECK_LIMIT_BYTES {
+            check(&writer).await.map_err(damaged)?;
+        }
+        migrate(&writer).await.map_err(|error| damaged(error.into()))?;
+        let readers = sqlite_pool(SQLITE_READERS)
+            .connect_with(options.clone().create_if_missing(false).pragma("query_only", "1"))
+            .await
+            .map_err(|error| damaged(Fault::from(&error)))?;
+        let reconnect: Reconnect = Box::new(move || {
+            let options = options.clone();
+            async move {
+                let pool =
+                    sqlite_pool(1).connect_with(options).await.map_err(|error| DbErr::Conn(RuntimeErr::SqlxError(Arc::new(error))))?;
+                Ok(SqlxSqliteConnector::from_sqlx_sqlite_pool(pool))
+            }
+            .boxed()
+        });
+        let queue = WriteQueue::start(writer, reconnect, Arc::clone(&lock), tasks);
+        Ok(Self { reads: SqlxSqliteConnector::from_sqlx_sqlite_pool(readers), writes: Writes::Queue(queue), _lock: Some(lock) })
+    }
+
+    async fn open_postgres(config: &PostgresConfig) -> Result<Self, OpenError> {
+        let options: PgConnectOptions = config
+            .url
+            .expose_secret()
+            .parse()
+            .map_err(|_| OpenError::Settings("the url must be postgres://user:password@host:port/database"))?;
+        let mut options = options
+            .disable_statement_logging()
+            .application_name("deerflow")
+            .options([("statement_timeout", STATEMENT_LIMIT_MS), ("idle_in_transaction_session_timeout", STATEMENT_LIMIT_MS)]);
+        if let Some(schema) = &config.schema {
+            if schema.is_empty() || !schema.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+                return Err(OpenError::Settings("a schema name has only letters, digits and underscores"));
+            }
+            options = options.options([("search_path", schema.as_str())]);
+        }
+        let pool = PgPoolOptions::new()
+            .max_connections(config.max_connections.max(1))
+            .acquire_timeout(ACQUIRE_LIMIT)
+            .connect_with(options)
+            .await
+            .map_err(unreachable)?;
+        let pool = SqlxPostgresConnector::from_sqlx_postgres_pool(pool);
+        if let Some(schema) = &config.schema {
+            pool.execute_unprepared(&format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\"")).await.map_err(refused)?;
+        }
+        migrate(&pool).await.map_err(refused)?;
+        Ok(Self { reads: pool.clone(), writes: Writes::Direct(pool), _lock: None })
+    }
+}
+
+fn sqlite_options() -> SqliteConnectOptions {
+    SqliteConnectOptions::new().foreign_keys(true).busy_timeout(BUSY_LIMIT).statement_cache_capacity(256).disable_statement_logging()
+}
+
+fn sqlite_pool(connections: u32) -> SqlitePoolOptions {
+    // A file does not go away between two uses: no ping before each.
+    SqlitePoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE_LIMIT).max_lifetime(None).test_before_acquire(false)
+}
+
+/// Reads every page once.
+async fn check(db: &DatabaseConnection) -> Result<(), Fault> {
+    let statement = sea_orm::Statement::from_string(db.get_database_backend(), "PRAGMA quick_check(1)");
+    let row = db.query_one_raw(statement).await?;
+    let verdict = row.map(|row| row.try_get_by_index::<String>(0)).transpose()?;
+    match verdict.as_deref() {
+        Some("ok") => Ok(()),
+        other => Err(Fault::Failed(other.unwrap_or("it could not be checked").to_owned())),
+    }
+}
+
+fn unreachable(error: sqlx::Error) -> OpenError {
+    OpenError::Database(harness::runtime::runs::store::StoreError::from(Fault::from(&error)).to_string())
+}
+
+fn refused(error: DbErr) -> OpenError {
+    OpenError::Database(harness::runtime::runs::store::StoreError::from(Fault::from(error)).to_string())
+}

@@ -1,0 +1,20 @@
+//! The tables as SeaORM entities. Moments are microseconds since 1970 in UTC; JSON is text that no query looks into, except a
+//! thread's metadata.
+
+pub(crate) mod checkpoint;
+pub(crate) mod checkpoint_message;
+pub(crate) mod run;
+pub(crate) mod run_event;
+pub(crate) mod thread;
+
+use chrono::{DateTime, Utc};
+
+/// A moment as it is stored.
+pub(crate) fn micros(at: DateTime<Utc>) -> i64 {
+    at.timestamp_micros()
+}
+
+/// A stored moment.
+pub(crate) fn moment(micros: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp_micros(micros).unwrap_or_default()
+}

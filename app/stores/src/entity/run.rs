@@ -1,0 +1,32 @@
+//! Runs.
+
+use sea_orm::entity::prelude::*;
+
+/// A row.
+#[derive(Debug, Clone, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "runs")]
+pub(crate) struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub(crate) run_id: String,
+    pub(crate) thread_id: String,
+    pub(crate) assistant_id: String,
+    pub(crate) user_id: Option<String>,
+    pub(crate) status: String,
+    pub(crate) attempt: i64,
+    pub(crate) model_name: Option<String>,
+    pub(crate) multitask_strategy: String,
+    pub(crate) metadata_json: String,
+    pub(crate) kwargs_json: String,
+    pub(crate) cancel_action: Option<String>,
+    pub(crate) error: Option<String>,
+    pub(crate) stop_reason: Option<String>,
+    /// What the run added up to; null until it is over.
+    pub(crate) completion_json: Option<String>,
+    pub(crate) created_at: i64,
+    pub(crate) updated_at: i64,
+}
+
+#[derive(Debug, Clone, Copy, EnumIter, DeriveRelation)]
+pub(crate) enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

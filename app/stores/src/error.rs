@@ -1,0 +1,148 @@
+//! What a database error means to callers. Texts come from the database's own message, never from the connection's settings.
+
+use harness::runtime::checkpoint::CheckpointError;
+use harness::runtime::runs::store::{AdmitError, CommitError, StoreError};
+use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr, SqlxError};
+
+/// A database error by what can be done about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// No room is left.
+    Full(String),
+    /// The database may not be written.
+    ReadOnly(String),
+    /// Not reachable, locked by others, or too slow; a later try may succeed.
+    Unavailable(String),
+    /// Two transactions got in each other's way; the same work may be done again at once.
+    Conflict(String),
+    /// Anything else.
+    Failed(String),
+}
+
+impl From<DbErr> for Fault {
+    fn from(error: DbErr) -> Self {
+        match error {
+            DbErr::ConnectionAcquire(ConnAcquireErr::Timeout) => {
+                Self::Unavailable("no connection to the database became free in time".to_owned())
+            }
+            DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed) => Self::Unavailable("the database is closed".to_owned()),
+            DbErr::Conn(RuntimeErr::SqlxError(error))
+            | DbErr::Exec(RuntimeErr::SqlxError(error))
+            | DbErr::Query(RuntimeErr::SqlxError(error)) => Self::from(&*error),
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<&SqlxError> for Fault {
+    fn from(error: &SqlxError) -> Self {
+        match error {
+            SqlxError::Database(error) => {
+                let code = error.code().unwrap_or_default();
+                let text = format!("{} (code {code})", error.message());
+                match code.parse::<i32>() {
+                    Ok(code) if error.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some() => sqlite_fault(code, text),
+                    _ => postgres_fault(&code, text),
+                }
+            }
+            SqlxError::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => Self::Full(error.to_string()),
+            SqlxError::Io(error) => Self::Unavailable(format!("the connection to the database failed: {error}")),
+            SqlxError::Tls(_) => Self::Unavailable("the encrypted connection to the database failed".to_owned()),
+            SqlxError::PoolTimedOut => Self::Unavailable("no connection to the database became free in time".to_owned()),
+            SqlxError::PoolClosed | SqlxError::WorkerCrashed => Self::Unavailable("the database is closed".to_owned()),
+            SqlxError::Configuration(_) => Self::Failed("the connection settings are not valid".to_owned()),
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+fn sqlite_fault(extended: i32, text: String) -> Fault {
+    // The low byte is the primary result code: https://sqlite.org/rescode.html
+    match extended & 0xff {
+        13 => Fault::Full(text),
+        8 => Fault::ReadOnly(text),
+        5 | 6 | 14 => Fault::Unavailable(text),
+        _ => Fault::Failed(text),
+    }
+}
+
+fn postgres_fault(state: &str, text: String) -> Fault {
+    match state {
+        "53100" => Fault::Full(text),
+        "25006" => Fault::ReadOnly(text),
+        "40001" | "40P01" => Fault::Conflict(text),
+        // Cancelled by a time limit, lock not available, too many connections, shutting down, connection lost.
+        "57014" | "55P03" | "53300" | "57P01" | "57P02" | "57P03" => Fault::Unavailable(text),
+        other if other.starts_with("08") => Fault::Unavailable(text),
+        _ => Fault::Failed(text),
+    }
+}
+
+impl From<Fault> for StoreError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Full(text) | Fault::ReadOnly(text) => Self::NotWritable(text),
+            Fault::Unavailable(text) | Fault::Conflict(text) => Self::Unavailable(text),
+            Fault::Failed(text) => Self::Failed(text),
+        }
+    }
+}
+
+/// The error of a port, as far as a database can cause it.
+pub(crate) trait FromFault {
+    /// The port's word for it.
+    fn from_fault(fault: Fault) -> Self;
+}
+
+impl FromFault for StoreError {
+    fn from_fault(fault: Fault) -> Self {
+        fault.into()
+    }
+}
+
+impl FromFault for AdmitError {
+    fn from_fault(fault: Fault) -> Self {
+        Self::Store(fault.into())
+    }
+}
+
+impl FromFault for CommitError {
+    fn from_fault(fault: Fault) -> Self {
+        Self::Store(fault.into())
+    }
+}
+
+impl FromFault for CheckpointError {
+    fn from_fault(fault: Fault) -> Self {
+        match fault {
+            Fault::Full(_) => Self::StorageFull,
+            other => Self::Store(StoreError::from(other).to_string()),
+        }
+    }
+}
+
+/// The result of a read, in the port's words.
+pub(crate) fn read<T>(result: Result<T, DbErr>) -> Result<T, StoreError> {
+    result.map_err(|error| Fault::from(error).into())
+}
+
+/// The result of a read of checkpoints.
+pub(crate) fn read_checkpoints<T>(result: Result<T, DbErr>) -> Result<T, CheckpointError> {
+    result.map_err(|error| CheckpointError::from_fault(error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_a_read_only_file_and_a_lock_are_told_apart() {
+        assert!(matches!(sqlite_fault(13, String::new()), Fault::Full(_)));
+        assert!(matches!(sqlite_fault(8 | (1 << 8), String::new()), Fault::ReadOnly(_)));
+        assert!(matches!(sqlite_fault(5 | (2 << 8), String::new()), Fault::Unavailable(_)));
+        assert!(matches!(postgres_fault("53100", String::new()), Fault::Full(_)));
+        assert!(matches!(postgres_fault("08006", String::new()), Fault::Unavailable(_)));
+        assert!(matches!(postgres_fault("40P01", String::new()), Fault::Conflict(_)));
+        assert!(matches!(postgres_fault("23505", String::new()), Fault::Failed(_)));
+    }
+}

@@ -1,0 +1,28 @@
+//! The data directory belongs to one process: a lock file that the operating system frees when the process ends, however it ends.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+
+/// The name of the lock file in the data directory.
+pub(crate) const LOCK_FILE: &str = "deerflow.lock";
+
+/// Holds the directory until it is dropped.
+#[derive(Debug)]
+pub(crate) struct DataLock {
+    _file: File,
+}
+
+impl DataLock {
+    /// Takes the lock; `None` when another process has it.
+    pub(crate) fn take(directory: &Path) -> io::Result<Option<Self>> {
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join(LOCK_FILE))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

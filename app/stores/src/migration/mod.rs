@@ -1,0 +1,28 @@
+//! The schema's history. To change it: add a file `mNNNN_what` with a struct, and append it to the list; never edit an old one.
+
+mod m0001_baseline;
+
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
+use sea_orm_migration::{MigrationTrait, MigratorTrait};
+
+struct Migrator;
+
+impl MigratorTrait for Migrator {
+    fn migrations() -> Vec<Box<dyn MigrationTrait>> {
+        vec![Box::new(m0001_baseline::Baseline)]
+    }
+}
+
+/// Brings the schema up to date in one transaction. Several processes may do so at once: on Postgres an advisory lock lets one
+/// go first, and SQLite is locked by the data directory's lock.
+pub(crate) async fn migrate(db: &DatabaseConnection) -> Result<(), DbErr> {
+    let tx = db.begin().await?;
+    if tx.get_database_backend() == DbBackend::Postgres {
+        tx.execute_unprepared(&format!("SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")).await?;
+    }
+    Migrator::up(&tx, None).await?;
+    tx.commit().await
+}
+
+/// Any number that nobody else uses: the first eight bytes of `deerflow` as text.
+const ADVISORY_LOCK: i64 = i64::from_be_bytes(*b"deerflow");

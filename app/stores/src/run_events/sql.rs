@@ -1,0 +1,190 @@
+//! The journal in the database. A counter per thread gives the seq, inside the transaction that writes the events.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use harness::ids::{RunId, ThreadId};
+use harness::runtime::actor_context::Owner;
+use harness::runtime::runs::store::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, StoreError, category};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, PaginatorTrait, QueryFilter,
+    QueryOrder, QuerySelect, Select, Statement, Value,
+};
+
+use crate::connect::Database;
+use crate::entity::{micros, moment, run_event};
+use crate::error::read;
+use crate::runs::{from_json, json_text};
+use crate::tx::TxError;
+
+/// Rows per statement: nine values each, far below the limits of both databases.
+const ROWS_PER_INSERT: usize = 500;
+
+/// The journal over SQL.
+#[derive(Debug, Clone)]
+pub struct SqlRunEventStore {
+    db: Database,
+}
+
+impl SqlRunEventStore {
+    /// A view of `db`.
+    pub fn new(db: Database) -> Self {
+        Self { db }
+    }
+}
+
+#[async_trait]
+impl RunEventStore for SqlRunEventStore {
+    async fn append(&self, events: Vec<NewRunEvent>) -> Result<Vec<u64>, StoreError> {
+        if events.is_empty() {
+            return Ok(vec![]);
+        }
+        self.db.writes().run(events, |tx, events| Box::pin(append_events(tx, events))).await
+    }
+
+    async fn list(&self, thread: &ThreadId, query: &EventQuery, owner: &Owner) -> Result<Vec<RunEvent>, StoreError> {
+        let mut select = owned(thread, owner)?.limit(query.limit as u64);
+        if let Some(run) = &query.run_id {
+            select = select.filter(run_event::Column::RunId.eq(run.as_str()));
+        }
+        if let Some(category) = &query.category {
+            select = select.filter(run_event::Column::Category.eq(category.as_str()));
+        }
+        if !query.event_types.is_empty() {
+            select = select.filter(run_event::Column::EventType.is_in(query.event_types.iter().map(String::as_str)));
+        }
+        if let Some(after) = query.after_seq {
+            select = select.filter(run_event::Column::Seq.gt(saturated(after)));
+        }
+        if let Some(before) = query.before_seq {
+            select = select.filter(run_event::Column::Seq.lt(saturated(before)));
+        }
+        let mut rows = match query.order {
+            Order::Oldest => read(select.order_by_asc(run_event::Column::Seq).all(self.db.reads()).await)?,
+            Order::Newest => read(select.order_by_desc(run_event::Column::Seq).all(self.db.reads()).await)?,
+        };
+        if query.order == Order::Newest {
+            rows.reverse();
+        }
+        Ok(rows.into_iter().filter_map(readable).collect())
+    }
+
+    async fn count_messages(&self, thread: &ThreadId, owner: &Owner) -> Result<u64, StoreError> {
+        read(owned(thread, owner)?.filter(run_event::Column::Category.eq(category::MESSAGE)).count(self.db.reads()).await)
+    }
+
+    async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), StoreError> {
+        self.db.writes().run((thread.clone(), run.clone()), delete_run_events).await
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.db.writes().run(thread.clone(), |tx, thread| Box::pin(async move { Ok(delete_thread_events(tx, thread).await?) })).await
+    }
+}
+
+fn owned(thread: &ThreadId, owner: &Owner) -> Result<Select<run_event::Entity>, StoreError> {
+    let select = run_event::Entity::find().filter(run_event::Column::ThreadId.eq(thread.as_str()));
+    Ok(match owner.resolve()? {
+        Some(user) => select.filter(run_event::Column::UserId.eq(user)),
+        None => select,
+    })
+}
+
+fn saturated(seq: u64) -> i64 {
+    i64::try_from(seq).unwrap_or(i64::MAX)
+}
+
+/// Gives `count` numbers of a thread's journal and returns the last. The row it locks keeps others from the same thread until
+/// the transaction ends, so seq rises in the order of commit.
+const TAKE_SEQS: &str = "\
+    INSERT INTO run_event_counters (thread_id, last_seq) VALUES ($1, $2) \
+    ON CONFLICT (thread_id) DO UPDATE SET last_seq = run_event_counters.last_seq + excluded.last_seq \
+    RETURNING last_seq";
+
+/// Writes events in order and returns the seq of each.
+pub(crate) async fn append_events<E>(tx: &DatabaseTransaction, events: &[NewRunEvent]) -> Result<Vec<u64>, TxError<E>> {
+    if events.is_empty() {
+        return Ok(vec![]);
+    }
+    let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
+    for event in events {
+        *counts.entry(event.thread_id.as_str()).or_default() += 1;
+    }
+    // In the order of thread ids: two batches over the same threads do not lock each other out.
+    for (thread, count) in &mut counts {
+        let values: [Value; 2] = [(*thread).into(), (*count).into()];
+        let row = tx.query_one_raw(Statement::from_sql_and_values(tx.get_database_backend(), TAKE_SEQS, values)).await?;
+        let last: i64 = row.ok_or_else(|| DbErr::RecordNotInserted)?.try_get_by_index(0)?;
+        *count = last - *count;
+    }
+    let mut seqs = Vec::with_capacity(events.len());
+    let mut rows = Vec::with_capacity(events.len());
+    for event in events {
+        let seq = counts.entry(event.thread_id.as_str()).or_default();
+        *seq += 1;
+        seqs.push(u64::try_from(*seq).unwrap_or_default());
+        rows.push(row(event, *seq));
+    }
+    while !rows.is_empty() {
+        let rest = rows.split_off(rows.len().min(ROWS_PER_INSERT));
+        run_event::Entity::insert_many(rows.into_iter().map(IntoActiveModel::into_active_model)).exec_without_returning(tx).await?;
+        rows = rest;
+    }
+    Ok(seqs)
+}
+
+/// Removes a thread's events and its counter.
+pub(crate) async fn delete_thread_events(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<(), DbErr> {
+    run_event::Entity::delete_many().filter(run_event::Column::ThreadId.eq(thread.as_str())).exec(tx).await?;
+    let counter = "DELETE FROM run_event_counters WHERE thread_id = $1";
+    tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), counter, [Value::from(thread.as_str())])).await?;
+    Ok(())
+}
+
+fn delete_run_events<'a>(
+    tx: &'a DatabaseTransaction,
+    (thread, run): &'a (ThreadId, RunId),
+) -> BoxFuture<'a, Result<(), TxError<StoreError>>> {
+    Box::pin(async move {
+        let of_run = run_event::Column::ThreadId.eq(thread.as_str()).and(run_event::Column::RunId.eq(run.as_str()));
+        run_event::Entity::delete_many().filter(of_run).exec(tx).await?;
+        Ok(())
+    })
+}
+
+fn row(event: &NewRunEvent, seq: i64) -> run_event::Model {
+    run_event::Model {
+        thread_id: event.thread_id.to_string(),
+        seq,
+        run_id: event.run_id.to_string(),
+        user_id: event.user_id.clone(),
+        event_type: event.event_type.clone(),
+        category: event.category.clone(),
+        content: json_text(&event.content),
+        event_metadata: json_text(&event.metadata),
+        created_at: micros(event.created_at),
+    }
+}
+
+/// An unreadable row is left out, and said so, rather than hiding the whole journal.
+fn readable(row: run_event::Model) -> Option<RunEvent> {
+    let (thread, seq) = (row.thread_id.clone(), row.seq);
+    event(row).inspect_err(|reason| tracing::error!(thread, seq, reason, "an event is left out of a list")).ok()
+}
+
+fn event(row: run_event::Model) -> Result<RunEvent, String> {
+    Ok(RunEvent {
+        seq: u64::try_from(row.seq).map_err(|error| error.to_string())?,
+        event: NewRunEvent {
+            thread_id: ThreadId::parse(row.thread_id).map_err(|error| error.to_string())?,
+            run_id: RunId::parse(row.run_id).map_err(|error| error.to_string())?,
+            user_id: row.user_id,
+            event_type: row.event_type,
+            category: row.category,
+            content: from_json(&row.content)?,
+            metadata: from_json(&row.event_metadata)?,
+            created_at: moment(row.created_at),
+        },
+    })
+}

@@ -1,0 +1,126 @@
+//! What a run reaches becomes durable: guard, journal, checkpoints and end in one transaction.
+
+use async_trait::async_trait;
+use harness::ids::ThreadId;
+use harness::runtime::runs::RunStatus;
+use harness::runtime::runs::store::{CommitError, RunCommit, RunCommitStore, RunEnd, StoreError};
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, ExprTrait, QueryFilter, Statement, Value};
+
+use super::SqlRunStore;
+use super::row::json_text;
+use crate::checkpoints::{delete_run_checkpoints, delete_thread_checkpoints, write_checkpoints};
+use crate::entity::{micros, run, thread};
+use crate::run_events::{append_events, delete_thread_events};
+use crate::tx::TxError;
+
+/// What a commit did besides what it was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ThreadLeft {
+    /// The thread is still there.
+    Stays,
+    /// The run ended and its temporary thread went with it.
+    Gone,
+}
+
+#[async_trait]
+impl RunCommitStore for SqlRunStore {
+    async fn commit(&self, commit: RunCommit) -> Result<(), CommitError> {
+        self.commit_told(commit).await.map(|_| ())
+    }
+}
+
+impl SqlRunStore {
+    /// A commit that also says what became of the thread.
+    pub(crate) async fn commit_told(&self, commit: RunCommit) -> Result<ThreadLeft, CommitError> {
+        self.db.writes().run(commit, |tx, commit| Box::pin(write(tx, commit))).await
+    }
+}
+
+async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLeft, TxError<CommitError>> {
+    // The thread's row before the run's, as in admission.
+    let left = match &commit.end {
+        Some(end) => end_thread(tx, commit, end).await?,
+        None => ThreadLeft::Stays,
+    };
+    guard(tx, commit).await?;
+    if left == ThreadLeft::Gone {
+        thread::Entity::delete_by_id(commit.thread_id.as_str()).exec(tx).await?;
+        delete_thread_events(tx, &commit.thread_id).await?;
+        delete_thread_checkpoints(tx, &commit.thread_id).await?;
+        return Ok(left);
+    }
+    append_events(tx, &commit.events).await?;
+    if commit.end.as_ref().is_some_and(|end| end.discard_checkpoints) {
+        delete_run_checkpoints(tx, &commit.thread_id, &commit.run_id).await?;
+    } else {
+        write_checkpoints(tx, &commit.checkpoints).await?;
+    }
+    Ok(left)
+}
+
+const END_THREAD: &str = "\
+    UPDATE threads_meta SET status = $2, updated_at = $3, display_name = COALESCE($4, display_name) \
+    WHERE thread_id = $1 RETURNING temporary";
+
+async fn end_thread(tx: &DatabaseTransaction, commit: &RunCommit, end: &RunEnd) -> Result<ThreadLeft, TxError<CommitError>> {
+    let values: [Value; 4] =
+        [commit.thread_id.as_str().into(), end.thread_status.as_str().into(), micros(commit.at).into(), end.title.clone().into()];
+    let row = tx.query_one_raw(Statement::from_sql_and_values(tx.get_database_backend(), END_THREAD, values)).await?;
+    let temporary = row.map(|row| row.try_get_by_index::<bool>(0)).transpose()?;
+    Ok(if temporary == Some(true) { ThreadLeft::Gone } else { ThreadLeft::Stays })
+}
+
+/// Writes the run's row, if this attempt still owns it and the step is legal from where it is.
+async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<(), TxError<CommitError>> {
+    let mut update = run::Entity::update_many()
+        .col_expr(run::Column::UpdatedAt, Expr::value(micros(commit.at)))
+        .filter(run::Column::RunId.eq(commit.run_id.as_str()))
+        .filter(run::Column::ThreadId.eq(commit.thread_id.as_str()))
+        .filter(run::Column::Attempt.eq(i64::from(commit.attempt)))
+        .filter(run::Column::Status.is_in(legal_before(commit).map(RunStatus::as_str)));
+    if let Some(end) = &commit.end {
+        update = update
+            .col_expr(run::Column::Status, Expr::value(end.status.as_str()))
+            .col_expr(run::Column::Error, Expr::value(end.error.clone()))
+            .col_expr(run::Column::StopReason, Expr::value(end.stop_reason.clone()))
+            .col_expr(run::Column::CompletionJson, Expr::value(json_text(&end.completion)));
+    } else if let Some(next) = commit.advance {
+        update = update.col_expr(run::Column::Status, Expr::value(next.as_str()));
+        if next == RunStatus::Pending {
+            // Given back: who had it must not write any more.
+            update = update.col_expr(run::Column::Attempt, Expr::col(run::Column::Attempt).add(1));
+        }
+    }
+    if update.exec(tx).await?.rows_affected == 1 {
+        return Ok(());
+    }
+    Err(TxError::Refused(why_not(tx, commit).await?))
+}
+
+/// The statuses from which the commit's steps are legal.
+fn legal_before(commit: &RunCommit) -> impl Iterator<Item = RunStatus> {
+    let ends = commit.end.as_ref().is_none_or(|end| end.status.is_terminal());
+    let steps: Vec<RunStatus> = commit.advance.into_iter().chain(commit.end.as_ref().map(|end| end.status)).collect();
+    RunStatus::ALL
+        .into_iter()
+        .filter(move |from| ends && !from.is_terminal() && steps.iter().try_fold(*from, |at, to| at.advance(*to)).is_ok())
+}
+
+async fn why_not(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<CommitError, TxError<CommitError>> {
+    let row = run::Entity::find_by_id(commit.run_id.as_str()).one(tx).await?;
+    let Some(row) = row.filter(|row| ThreadId::parse(row.thread_id.as_str()).is_ok_and(|thread| thread == commit.thread_id)) else {
+        return Ok(CommitError::Gone(commit.run_id.clone()));
+    };
+    let Some(status) = RunStatus::parse(&row.status) else {
+        return Ok(CommitError::Store(StoreError::Failed(format!("run {} is damaged: unknown status {:?}", row.run_id, row.status))));
+    };
+    Ok(if status.is_terminal() {
+        CommitError::AlreadyTerminal(commit.run_id.clone())
+    } else if row.attempt != i64::from(commit.attempt) {
+        CommitError::OwnershipLost { run_id: commit.run_id.clone(), attempt: commit.attempt }
+    } else {
+        let to = commit.end.as_ref().map(|end| end.status).or(commit.advance).unwrap_or(status);
+        CommitError::Store(StoreError::Failed(format!("run {} cannot go from {status} to {to}", commit.run_id)))
+    })
+}

@@ -1,0 +1,47 @@
+//! Deleting runs.
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use harness::ids::{RunId, ThreadId};
+use harness::runtime::runs::store::{RunDeleteStore, StoreError};
+use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, ExprTrait, QueryFilter};
+
+use super::SqlRunStore;
+use super::row::ACTIVE;
+use crate::entity::{checkpoint, run, run_event};
+use crate::run_events::delete_thread_events;
+use crate::tx::TxError;
+
+#[async_trait]
+impl RunDeleteStore for SqlRunStore {
+    async fn delete(&self, run: &RunId) -> Result<bool, StoreError> {
+        self.db.writes().run(run.clone(), delete_run).await
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.db.writes().run(thread.clone(), |tx, thread| Box::pin(delete_runs_of(tx, thread))).await
+    }
+}
+
+fn delete_run<'a>(tx: &'a DatabaseTransaction, id: &'a RunId) -> BoxFuture<'a, Result<bool, TxError<StoreError>>> {
+    Box::pin(async move {
+        let finished = run::Column::Status.is_not_in(ACTIVE);
+        // The thread narrows the two deletes below to an index; a thread's rows are found by no other.
+        let Some(row) = run::Entity::find_by_id(id.as_str()).filter(finished.clone()).one(tx).await? else { return Ok(false) };
+        if run::Entity::delete_by_id(id.as_str()).filter(finished).exec(tx).await?.rows_affected == 0 {
+            return Ok(false);
+        }
+        let of_run = run_event::Column::ThreadId.eq(row.thread_id.as_str()).and(run_event::Column::RunId.eq(id.as_str()));
+        run_event::Entity::delete_many().filter(of_run).exec(tx).await?;
+        let of_run = checkpoint::Column::ThreadId.eq(row.thread_id.as_str()).and(checkpoint::Column::RunId.eq(id.as_str()));
+        checkpoint::Entity::delete_many().filter(of_run).exec(tx).await?;
+        Ok(true)
+    })
+}
+
+/// Removes a thread's runs and events.
+pub(crate) async fn delete_runs_of<E>(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<(), TxError<E>> {
+    run::Entity::delete_many().filter(run::Column::ThreadId.eq(thread.as_str())).exec(tx).await?;
+    delete_thread_events(tx, thread).await?;
+    Ok(())
+}

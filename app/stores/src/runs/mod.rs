@@ -1,0 +1,28 @@
+//! Runs in the database: one file per verb.
+
+mod commit;
+mod create;
+mod delete;
+mod query;
+mod row;
+mod split;
+
+use crate::connect::Database;
+
+pub(crate) use commit::ThreadLeft;
+pub(crate) use delete::delete_runs_of;
+pub(crate) use row::{ACTIVE, from_json, json_text};
+pub use split::SplitCommitStore;
+
+/// Runs over SQL.
+#[derive(Debug, Clone)]
+pub struct SqlRunStore {
+    db: Database,
+}
+
+impl SqlRunStore {
+    /// A view of `db`.
+    pub fn new(db: Database) -> Self {
+        Self { db }
+    }
+}

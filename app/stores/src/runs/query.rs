@@ -1,0 +1,59 @@
+//! Reading runs.
+
+use async_trait::async_trait;
+use harness::ids::{RunId, ThreadId};
+use harness::runtime::actor_context::Owner;
+use harness::runtime::runs::RunRecord;
+use harness::runtime::runs::store::{RunListQuery, RunQueryStore, StoreError};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
+
+use super::SqlRunStore;
+use super::row::{ACTIVE, record, records};
+use crate::entity::run;
+use crate::error::read;
+
+#[async_trait]
+impl RunQueryStore for SqlRunStore {
+    async fn get(&self, run: &RunId, owner: &Owner) -> Result<Option<RunRecord>, StoreError> {
+        let found = owned(run::Entity::find_by_id(run.as_str()), owner)?.one(self.db.reads()).await;
+        read(found.and_then(|row| row.map(record).transpose()))
+    }
+
+    async fn list(&self, thread: &ThreadId, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError> {
+        let mut select = owned(of_thread(thread), owner)?
+            .order_by_desc(run::Column::CreatedAt)
+            .order_by_desc(run::Column::RunId)
+            .limit(query.limit as u64)
+            .offset(query.offset as u64);
+        if let Some(status) = query.status {
+            select = select.filter(run::Column::Status.eq(status.as_str()));
+        }
+        read(select.all(self.db.reads()).await).map(records)
+    }
+
+    async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError> {
+        let found = of_thread(thread).filter(run::Column::Status.is_in(ACTIVE)).one(self.db.reads()).await;
+        read(found.and_then(|row| row.map(record).transpose()))
+    }
+
+    async fn unfinished(&self) -> Result<Vec<RunRecord>, StoreError> {
+        let rows = run::Entity::find()
+            .filter(run::Column::Status.is_in(ACTIVE))
+            .order_by_asc(run::Column::CreatedAt)
+            .order_by_asc(run::Column::RunId)
+            .all(self.db.reads())
+            .await;
+        read(rows).map(records)
+    }
+}
+
+fn of_thread(thread: &ThreadId) -> Select<run::Entity> {
+    run::Entity::find().filter(run::Column::ThreadId.eq(thread.as_str()))
+}
+
+fn owned(select: Select<run::Entity>, owner: &Owner) -> Result<Select<run::Entity>, StoreError> {
+    Ok(match owner.resolve()? {
+        Some(user) => select.filter(run::Column::UserId.eq(user)),
+        None => select,
+    })
+}

@@ -1,0 +1,118 @@
+//! Between a run and its row.
+
+use harness::ids::{RunId, ThreadId};
+use harness::runtime::runs::store::NewRun;
+use harness::runtime::runs::{CancelAction, MultitaskStrategy, RunRecord, RunStatus};
+use sea_orm::DbErr;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::entity::{micros, moment, run};
+
+/// The statuses whose run holds the thread's slot; the partial unique index names the same.
+pub(crate) const ACTIVE: [&str; 3] = ["pending", "starting", "running"];
+
+pub(crate) fn new_row(new: &NewRun) -> run::Model {
+    let at = micros(new.created_at);
+    run::Model {
+        run_id: new.run_id.to_string(),
+        thread_id: new.thread_id.to_string(),
+        assistant_id: new.assistant.clone(),
+        user_id: new.user_id.clone(),
+        status: RunStatus::Pending.as_str().to_owned(),
+        attempt: 1,
+        model_name: new.model_name.clone(),
+        multitask_strategy: new.multitask.as_str().to_owned(),
+        metadata_json: json_text(&new.metadata),
+        kwargs_json: json_text(&new.kwargs),
+        cancel_action: None,
+        error: None,
+        stop_reason: None,
+        completion_json: None,
+        created_at: at,
+        updated_at: at,
+    }
+}
+
+/// The run that was just admitted, as the store gives it from then on.
+pub(crate) fn admitted(new: &NewRun) -> RunRecord {
+    let at = moment(micros(new.created_at));
+    RunRecord {
+        run_id: new.run_id.clone(),
+        thread_id: new.thread_id.clone(),
+        assistant: new.assistant.clone(),
+        user_id: new.user_id.clone(),
+        status: RunStatus::Pending,
+        attempt: 1,
+        metadata: new.metadata.clone(),
+        kwargs: new.kwargs.clone(),
+        multitask: new.multitask,
+        model_name: new.model_name.clone(),
+        cancel: None,
+        error: None,
+        stop_reason: None,
+        completion: Default::default(),
+        created_at: at,
+        updated_at: at,
+    }
+}
+
+/// Reads a row; an unreadable one is an error that names the run.
+pub(crate) fn record(row: run::Model) -> Result<RunRecord, DbErr> {
+    let id = row.run_id.clone();
+    read(row).map_err(|reason| DbErr::Type(format!("run {id} is damaged: {reason}")))
+}
+
+/// Reads rows for a list, in which one unreadable row must not hide the others.
+pub(crate) fn records(rows: Vec<run::Model>) -> Vec<RunRecord> {
+    rows.into_iter()
+        .filter_map(|row| record(row).inspect_err(|error| tracing::error!(%error, "a run is left out of a list")).ok())
+        .collect()
+}
+
+fn read(row: run::Model) -> Result<RunRecord, String> {
+    let word = |what: &str, word: &str| format!("unknown {what} {word:?}");
+    Ok(RunRecord {
+        run_id: RunId::parse(row.run_id).map_err(|error| error.to_string())?,
+        thread_id: ThreadId::parse(row.thread_id).map_err(|error| error.to_string())?,
+        assistant: row.assistant_id,
+        user_id: row.user_id,
+        status: RunStatus::parse(&row.status).ok_or_else(|| word("status", &row.status))?,
+        attempt: u32::try_from(row.attempt).map_err(|error| error.to_string())?,
+        metadata: from_json(&row.metadata_json)?,
+        kwargs: from_json(&row.kwargs_json)?,
+        multitask: from_word::<MultitaskStrategy>(row.multitask_strategy)?,
+        model_name: row.model_name,
+        cancel: row.cancel_action.map(from_word::<CancelAction>).transpose()?,
+        error: row.error,
+        stop_reason: row.stop_reason,
+        completion: row.completion_json.as_deref().map(from_json).transpose()?.unwrap_or_default(),
+        created_at: moment(row.created_at),
+        updated_at: moment(row.updated_at),
+    })
+}
+
+/// The stored word of a cancel.
+pub(crate) fn cancel_word(action: CancelAction) -> &'static str {
+    match action {
+        CancelAction::Interrupt => "interrupt",
+        CancelAction::Rollback => "rollback",
+    }
+}
+
+/// JSON text of a value that always has one.
+pub(crate) fn json_text(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|error| {
+        tracing::error!(%error, "a value could not be written as json");
+        "null".to_owned()
+    })
+}
+
+/// A value from stored JSON text.
+pub(crate) fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+fn from_word<T: DeserializeOwned>(word: String) -> Result<T, String> {
+    serde_json::from_value(Value::String(word)).map_err(|error| error.to_string())
+}

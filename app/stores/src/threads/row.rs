@@ -1,0 +1,53 @@
+//! Between a thread and its row.
+
+use deerflow_domain::threads::{NewThread, ThreadRecord};
+use harness::ids::ThreadId;
+use harness::runtime::runs::ThreadStatus;
+use sea_orm::DbErr;
+use serde_json::{Map, Value};
+
+use crate::entity::{micros, moment, thread};
+use crate::runs::{from_json, json_text};
+
+pub(super) fn new_row(new: &NewThread) -> thread::Model {
+    let at = micros(new.at);
+    thread::Model {
+        thread_id: new.thread_id.to_string(),
+        assistant_id: new.assistant.clone(),
+        user_id: new.user_id.clone(),
+        display_name: None,
+        status: ThreadStatus::Idle.as_str().to_owned(),
+        metadata_json: json_text(&new.metadata),
+        pinned: is_pinned(&new.metadata),
+        temporary: false,
+        created_at: at,
+        updated_at: at,
+    }
+}
+
+/// Whether the sidebar shows the thread first.
+pub(super) fn is_pinned(metadata: &Map<String, Value>) -> bool {
+    metadata.get("deerflow_pinned") == Some(&Value::Bool(true))
+}
+
+/// Reads a row; an unreadable one is an error that names the thread.
+pub(super) fn record(row: thread::Model) -> Result<ThreadRecord, DbErr> {
+    let damaged = |reason: String| DbErr::Type(format!("thread {} is damaged: {reason}", row.thread_id));
+    Ok(ThreadRecord {
+        thread_id: ThreadId::parse(row.thread_id.as_str()).map_err(|error| damaged(error.to_string()))?,
+        status: ThreadStatus::parse(&row.status).ok_or_else(|| damaged(format!("unknown status {:?}", row.status)))?,
+        metadata: from_json(&row.metadata_json).map_err(damaged)?,
+        user_id: row.user_id,
+        assistant: row.assistant_id,
+        title: row.display_name,
+        created_at: moment(row.created_at),
+        updated_at: moment(row.updated_at),
+    })
+}
+
+/// Reads rows for a list, in which one unreadable row must not hide the others.
+pub(super) fn records(rows: Vec<thread::Model>) -> Vec<ThreadRecord> {
+    rows.into_iter()
+        .filter_map(|row| record(row).inspect_err(|error| tracing::error!(%error, "a thread is left out of a list")).ok())
+        .collect()
+}

@@ -1,0 +1,111 @@
+//! Making, changing and removing threads, inside a transaction.
+
+use chrono::{DateTime, Utc};
+use deerflow_domain::threads::{Created, Deleted, NewThread, ThreadPatch, ThreadRecord};
+use harness::ids::ThreadId;
+use harness::runtime::runs::store::StoreError;
+use sea_orm::sea_query::Expr;
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, QuerySelect, Statement,
+    Value,
+};
+
+use super::row::{is_pinned, new_row, record};
+use crate::checkpoints::delete_thread_checkpoints;
+use crate::entity::{micros, run, thread};
+use crate::runs::{ACTIVE, delete_runs_of, from_json, json_text};
+use crate::tx::TxError;
+
+/// No row when the id is in use, or when a deleted thread of somebody else had it.
+const MAKE_THREAD: &str = "\
+    INSERT INTO threads_meta (thread_id, assistant_id, user_id, status, metadata_json, pinned, temporary, created_at, updated_at) \
+    SELECT $1, $2, $3, 'idle', $4, $5, FALSE, $6, $6 \
+    WHERE NOT EXISTS (SELECT 1 FROM deleted_threads WHERE thread_id = $1 AND user_id IS DISTINCT FROM $3) \
+    ON CONFLICT (thread_id) DO NOTHING";
+
+/// Makes the thread, or finds whose it is.
+pub(super) async fn create(tx: &DatabaseTransaction, new: &NewThread) -> Result<Created, TxError<StoreError>> {
+    let row = new_row(new);
+    let values: [Value; 6] = [
+        row.thread_id.clone().into(),
+        row.assistant_id.clone().into(),
+        row.user_id.clone().into(),
+        row.metadata_json.clone().into(),
+        row.pinned.into(),
+        row.created_at.into(),
+    ];
+    let made = tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), MAKE_THREAD, values)).await?;
+    if made.rows_affected() == 1 {
+        return Ok(Created::New(record(row)?));
+    }
+    match thread::Entity::find_by_id(new.thread_id.as_str()).one(tx).await? {
+        Some(held) if held.user_id == new.user_id => Ok(Created::Existing(record(held)?)),
+        _ => Ok(Created::Taken),
+    }
+}
+
+/// A change and whose thread it means.
+#[derive(Debug)]
+pub(super) struct Patch {
+    pub(super) thread: ThreadId,
+    pub(super) user: Option<String>,
+    pub(super) patch: ThreadPatch,
+    pub(super) at: DateTime<Utc>,
+}
+
+/// Merges the change into the row as it is now; the row is locked meanwhile.
+pub(super) async fn patch(tx: &DatabaseTransaction, work: &Patch) -> Result<Option<ThreadRecord>, TxError<StoreError>> {
+    let Some(mut row) = locked(tx, &work.thread, work.user.as_deref()).await? else { return Ok(None) };
+    let mut metadata: serde_json::Map<String, serde_json::Value> =
+        from_json(&row.metadata_json).map_err(|reason| DbErr::Type(format!("thread {} is damaged: {reason}", row.thread_id)))?;
+    metadata.extend(work.patch.metadata.clone());
+    row.pinned = is_pinned(&metadata);
+    row.metadata_json = json_text(&metadata);
+    if let Some(title) = &work.patch.title {
+        row.display_name = title.clone();
+    }
+    if let Some(status) = work.patch.status {
+        row.status = status.as_str().to_owned();
+    }
+    if work.patch.touch {
+        row.updated_at = micros(work.at);
+    }
+    thread::Entity::update_many()
+        .col_expr(thread::Column::Pinned, Expr::value(row.pinned))
+        .col_expr(thread::Column::MetadataJson, Expr::value(row.metadata_json.as_str()))
+        .col_expr(thread::Column::DisplayName, Expr::value(row.display_name.clone()))
+        .col_expr(thread::Column::Status, Expr::value(row.status.as_str()))
+        .col_expr(thread::Column::UpdatedAt, Expr::value(row.updated_at))
+        .filter(thread::Column::ThreadId.eq(row.thread_id.as_str()))
+        .exec(tx)
+        .await?;
+    Ok(Some(record(row)?))
+}
+
+const REMEMBER_DELETED: &str = "\
+    INSERT INTO deleted_threads (thread_id, user_id) VALUES ($1, $2) \
+    ON CONFLICT (thread_id) DO UPDATE SET user_id = excluded.user_id";
+
+/// Removes the thread with everything of it, and remembers whose it was.
+pub(super) async fn delete(tx: &DatabaseTransaction, thread: &ThreadId, user: Option<&str>) -> Result<Deleted, TxError<StoreError>> {
+    let Some(row) = locked(tx, thread, user).await? else { return Ok(Deleted::NotFound) };
+    let active = run::Column::ThreadId.eq(thread.as_str()).and(run::Column::Status.is_in(ACTIVE));
+    if run::Entity::find().filter(active).count(tx).await? > 0 {
+        return Ok(Deleted::Busy);
+    }
+    delete_runs_of::<StoreError>(tx, thread).await?;
+    delete_thread_checkpoints(tx, thread).await?;
+    thread::Entity::delete_by_id(thread.as_str()).exec(tx).await?;
+    let values: [Value; 2] = [thread.as_str().into(), row.user_id.into()];
+    tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), REMEMBER_DELETED, values)).await?;
+    Ok(Deleted::Done)
+}
+
+/// The user's row, locked where the database has row locks. SQLite has one writer anyway.
+async fn locked(tx: &DatabaseTransaction, thread: &ThreadId, user: Option<&str>) -> Result<Option<thread::Model>, DbErr> {
+    let mut select = thread::Entity::find_by_id(thread.as_str()).lock_exclusive();
+    if let Some(user) = user {
+        select = select.filter(thread::Column::UserId.eq(user));
+    }
+    select.one(tx).await
+}

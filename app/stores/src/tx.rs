@@ -1,0 +1,102 @@
+//! The one way to write: work that is given a transaction, and the two ways a database runs it.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use harness::runtime::runs::store::StoreError;
+use sea_orm::{DatabaseConnection, DatabaseTransaction, DbErr, TransactionTrait};
+
+use crate::error::{Fault, FromFault};
+use crate::writer::WriteQueue;
+
+/// Why work in a transaction did not succeed; the transaction is rolled back.
+#[derive(Debug)]
+pub(crate) enum TxError<E> {
+    /// The database failed.
+    Db(Fault),
+    /// The work itself refused.
+    Refused(E),
+}
+
+impl<E> From<DbErr> for TxError<E> {
+    fn from(error: DbErr) -> Self {
+        Self::Db(error.into())
+    }
+}
+
+impl<E: FromFault> TxError<E> {
+    /// The port's error.
+    pub(crate) fn into_port(self) -> E {
+        match self {
+            Self::Db(fault) => E::from_fault(fault),
+            Self::Refused(error) => error,
+        }
+    }
+}
+
+/// Work on borrowed arguments, so that it can be done again.
+pub(crate) type Work<A, T, E> = for<'a> fn(&'a DatabaseTransaction, &'a A) -> BoxFuture<'a, Result<T, TxError<E>>>;
+
+/// How writes reach the database.
+#[derive(Debug, Clone)]
+pub(crate) enum Writes {
+    /// Through the only writer (SQLite).
+    Queue(WriteQueue),
+    /// Each in a transaction of its own (Postgres).
+    Direct(DatabaseConnection),
+}
+
+/// The longest a caller waits for its write. After that the outcome is unknown to it.
+const WRITE_LIMIT: Duration = Duration::from_secs(30);
+/// How often work is done again when transactions got in each other's way.
+const MOST_TRIES: u32 = 5;
+
+impl Writes {
+    /// Runs `work` in one transaction and returns when it is durable.
+    pub(crate) async fn run<A, T, E>(&self, args: A, work: Work<A, T, E>) -> Result<T, E>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+        E: FromFault + Send + 'static,
+    {
+        let done = async {
+            match self {
+                Self::Queue(queue) => queue.run(args, work).await,
+                Self::Direct(pool) => direct(pool, &args, work).await,
+            }
+        };
+        match tokio::time::timeout(WRITE_LIMIT, done).await {
+            Ok(result) => result.map_err(TxError::into_port),
+            Err(_) => Err(E::from_fault(Fault::Unavailable(format!("a write was not confirmed within {} s", WRITE_LIMIT.as_secs())))),
+        }
+    }
+}
+
+async fn direct<A, T, E>(pool: &DatabaseConnection, args: &A, work: Work<A, T, E>) -> Result<T, TxError<E>> {
+    let mut tries = 1;
+    loop {
+        match direct_once(pool, args, work).await {
+            Err(TxError::Db(Fault::Conflict(reason))) if tries < MOST_TRIES => {
+                tracing::debug!(tries, reason, "transaction conflicted, trying again");
+                tries += 1;
+            }
+            other => return other,
+        }
+    }
+}
+
+async fn direct_once<A, T, E>(pool: &DatabaseConnection, args: &A, work: Work<A, T, E>) -> Result<T, TxError<E>> {
+    let tx = pool.begin().await?;
+    match work(&tx, args).await {
+        Ok(value) => {
+            tx.commit().await?;
+            Ok(value)
+        }
+        Err(error) => {
+            if let Err(rollback) = tx.rollback().await {
+                tracing::debug!(error = %StoreError::from(Fault::from(rollback)), "rollback failed; the connection is dropped");
+            }
+            Err(error)
+        }
+    }
+}

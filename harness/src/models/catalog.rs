@@ -1,0 +1,163 @@
+//! The models of an installation, by entry name: each built when it is first asked for, then shared.
+
+use std::sync::{Arc, OnceLock};
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use super::factory::{self, Parts};
+use super::{ChatModel, ModelEntry, ModelError, ModelErrorKind};
+use crate::clock::Clock;
+
+/// What anybody may know of an entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ModelFacts {
+    /// What runs ask for.
+    pub name: String,
+    /// The model's name at its provider.
+    pub model: String,
+    /// The name shown to people.
+    pub display_name: Option<String>,
+    /// A sentence shown to people.
+    pub description: Option<String>,
+    /// Whether it can think.
+    pub supports_thinking: bool,
+    /// Whether it takes a `reasoning_effort`.
+    pub supports_reasoning_effort: bool,
+    /// Whether it takes images.
+    pub supports_vision: bool,
+}
+
+/// All model entries. The first is the default.
+#[derive(Debug)]
+pub struct ModelCatalog {
+    parts: Parts,
+    slots: IndexMap<String, Slot>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    entry: ModelEntry,
+    built: OnceLock<Result<Arc<dyn ChatModel>, ModelError>>,
+}
+
+impl ModelCatalog {
+    /// The catalog of `entries`. Of two entries with one name the first counts.
+    pub fn new(entries: impl IntoIterator<Item = ModelEntry>, clock: Arc<dyn Clock>) -> Self {
+        let mut slots = IndexMap::new();
+        for entry in entries {
+            slots.entry(entry.name.clone()).or_insert_with(|| Slot { entry, built: OnceLock::new() });
+        }
+        Self { parts: Parts::new(clock), slots }
+    }
+
+    /// Adds a model that is built already, under the name it gives itself; it replaces an entry of that name.
+    pub fn with_model(mut self, model: Arc<dyn ChatModel>) -> Self {
+        let info = model.info();
+        let mut entry = ModelEntry::new(&info.name, &info.provider, &info.model);
+        entry.supports_vision = info.supports_vision;
+        self.slots.insert(entry.name.clone(), Slot { entry, built: OnceLock::from(Ok(model)) });
+        self
+    }
+
+    /// The model `name`, built at the first call. The error says what is wrong with the name or the entry.
+    pub fn get(&self, name: &str) -> Result<Arc<dyn ChatModel>, ModelError> {
+        let slot = self.slots.get(name).ok_or_else(|| {
+            let known = self.slots.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            config_error(name, format!("there is no such entry under `models`; there are: {known}"))
+        })?;
+        slot.built.get_or_init(|| factory::build(&slot.entry, &self.parts).map_err(|message| config_error(name, message))).clone()
+    }
+
+    /// The model `name`, or the default when none is named.
+    pub fn get_or_default(&self, name: Option<&str>) -> Result<Arc<dyn ChatModel>, ModelError> {
+        let first = || self.slots.keys().next().map(String::as_str);
+        match name.filter(|name| !name.is_empty()).or_else(first) {
+            Some(name) => self.get(name),
+            None => Err(config_error("", "no entry under `models`; `use: scripted` needs no account".to_owned())),
+        }
+    }
+
+    /// The entry `name`.
+    pub fn entry(&self, name: &str) -> Option<&ModelEntry> {
+        self.slots.get(name).map(|slot| &slot.entry)
+    }
+
+    /// Public facts of every entry, in order.
+    pub fn facts(&self) -> Vec<ModelFacts> {
+        self.slots.values().map(|slot| ModelFacts::from(&slot.entry)).collect()
+    }
+}
+
+impl From<&ModelEntry> for ModelFacts {
+    fn from(entry: &ModelEntry) -> Self {
+        Self {
+            name: entry.name.clone(),
+            model: entry.model.clone(),
+            display_name: entry.display_name.clone(),
+            description: entry.description.clone(),
+            supports_thinking: entry.supports_thinking,
+            supports_reasoning_effort: entry.supports_reasoning_effort,
+            supports_vision: entry.supports_vision,
+        }
+    }
+}
+
+fn config_error(model: &str, message: String) -> ModelError {
+    ModelError { model: model.to_owned(), kind: ModelErrorKind::Config, message, status: None, retry_after: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+
+    fn catalog(entries: Vec<ModelEntry>) -> ModelCatalog {
+        ModelCatalog::new(entries, Arc::new(SystemClock))
+    }
+
+    #[test]
+    fn the_first_entry_is_the_default_and_models_are_shared() {
+        let catalog = catalog(vec![ModelEntry::new("a", "scripted", "s"), ModelEntry::new("b", "scripted", "s")]);
+        let model = catalog.get_or_default(None).unwrap();
+        assert_eq!(model.info().name, "a");
+        assert!(Arc::ptr_eq(&model, &catalog.get("a").unwrap()));
+        assert_eq!(catalog.get_or_default(Some("b")).unwrap().info().name, "b");
+        assert_eq!(catalog.facts().len(), 2);
+    }
+
+    #[test]
+    fn what_cannot_be_built_names_the_entry_and_the_way_out() {
+        let catalog = catalog(vec![
+            ModelEntry::new("c", "langchain_anthropic:ChatAnthropic", "claude"),
+            ModelEntry::new("t", "langchain_typo:ChatOllana", "x"),
+        ]);
+        for (name, hints) in [
+            ("c", &["\"c\"", "`anthropic`", "supported: scripted", "use: openai"][..]),
+            ("t", &["\"t\"", "ChatOllana", "ollama"]),
+            ("zzz", &["zzz", "c, t"]),
+        ] {
+            let error = catalog.get(name).unwrap_err();
+            assert_eq!(error.kind, ModelErrorKind::Config);
+            for hint in hints {
+                assert!(error.to_string().contains(hint), "{hint}: {error}");
+            }
+        }
+        assert!(super::ModelCatalog::new([], Arc::new(SystemClock)).get_or_default(None).is_err());
+    }
+
+    #[cfg(feature = "openai")]
+    #[test]
+    fn every_kind_that_speaks_chat_completions_is_built() {
+        for kind in ["openai", "deepseek", "openai_compat_replay", "mimo", "stepfun", "vllm"] {
+            let mut entry = ModelEntry::new("m", kind, "x");
+            entry.extra.insert("base_url".to_owned(), serde_json::json!("http://127.0.0.1:1/v1"));
+            let model = catalog(vec![entry]).get("m").unwrap();
+            assert_eq!((model.info().name.as_str(), model.info().provider.as_str()), ("m", kind));
+        }
+        let mut keyless = ModelEntry::new("m", "openai", "x");
+        assert!(catalog(vec![keyless.clone()]).get("m").unwrap_err().message.contains("api_key"));
+        keyless.extra.insert("use_responses_api".to_owned(), serde_json::json!(true));
+        assert!(catalog(vec![keyless]).get("m").unwrap_err().message.contains("use_responses_api"));
+    }
+}

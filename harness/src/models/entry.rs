@@ -1,0 +1,136 @@
+//! A model entry as the configuration gives it, and the provider settings that one call makes of it.
+
+use std::fmt;
+
+use secrecy::SecretString;
+use serde_json::{Map, Value, json};
+
+use super::ModelRequest;
+
+/// One entry of `models`. `Debug` names the provider keys and hides their values, since any may hold a secret.
+#[derive(Clone, Default)]
+pub struct ModelEntry {
+    /// What runs ask for; unique.
+    pub name: String,
+    /// A provider kind, or the class path of an older configuration.
+    pub use_path: String,
+    /// The model's name at its provider.
+    pub model: String,
+    /// The name shown to people.
+    pub display_name: Option<String>,
+    /// A sentence shown to people.
+    pub description: Option<String>,
+    /// Whether the model can think before it answers.
+    pub supports_thinking: bool,
+    /// Whether it takes a `reasoning_effort`.
+    pub supports_reasoning_effort: bool,
+    /// Whether it takes images.
+    pub supports_vision: bool,
+    /// Settings laid over the others while thinking is on.
+    pub when_thinking_enabled: Option<Map<String, Value>>,
+    /// Settings laid over the others while thinking is off.
+    pub when_thinking_disabled: Option<Map<String, Value>>,
+    /// Short for `when_thinking_enabled.thinking`.
+    pub thinking: Option<Map<String, Value>>,
+    /// Seconds without a chunk after which a stream counts as dead.
+    pub stream_chunk_timeout: Option<f64>,
+    /// The provider's key. Wins over an `api_key` among `extra`.
+    pub api_key: Option<SecretString>,
+    /// Every other key, for the provider.
+    pub extra: Map<String, Value>,
+}
+
+impl fmt::Debug for ModelEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelEntry")
+            .field("name", &self.name)
+            .field("use_path", &self.use_path)
+            .field("model", &self.model)
+            .field("extra", &self.extra.keys().collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Thinking was asked of a model whose entry has settings for it but does not claim to support it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("thinking is on, but the entry does not support it: set `supports_thinking: true` or remove its thinking settings")]
+pub struct ThinkingUnsupported;
+
+impl ModelEntry {
+    /// An entry with nothing but the three required keys.
+    pub fn new(name: impl Into<String>, use_path: impl Into<String>, model: impl Into<String>) -> Self {
+        Self { name: name.into(), use_path: use_path.into(), model: model.into(), ..Self::default() }
+    }
+
+    /// The provider settings of one call: the entry's keys, the caller's overrides, and what thinking on or off makes of them.
+    pub fn settings_for(&self, request: &ModelRequest) -> Result<Map<String, Value>, ThinkingUnsupported> {
+        let mut settings = self.extra.clone();
+        settings.extend(request.overrides.clone());
+        if let Some(effort) = &request.reasoning_effort {
+            settings.insert("reasoning_effort".to_owned(), json!(effort));
+        }
+        let when_on = self.settings_when_thinking();
+        if request.thinking {
+            if !when_on.is_empty() && !self.supports_thinking {
+                return Err(ThinkingUnsupported);
+            }
+            settings.extend(when_on);
+        } else {
+            self.turn_thinking_off(&mut settings, when_on);
+        }
+        if !self.supports_reasoning_effort {
+            settings.shift_remove("reasoning_effort");
+        }
+        Ok(settings)
+    }
+
+    fn settings_when_thinking(&self) -> Map<String, Value> {
+        let mut when_on = self.when_thinking_enabled.clone().unwrap_or_default();
+        if let Some(thinking) = &self.thinking {
+            let key = when_on.entry("thinking").or_insert_with(|| json!({}));
+            deep_merge(key, &Value::Object(thinking.clone()));
+        }
+        when_on
+    }
+
+    /// Says "off" in the words in which the entry says "on".
+    fn turn_thinking_off(&self, settings: &mut Map<String, Value>, when_on: Map<String, Value>) {
+        if let Some(when_off) = &self.when_thinking_disabled {
+            settings.extend(when_off.clone());
+            return;
+        }
+        let when_on = Value::Object(when_on);
+        let is_on = |pointer: &str| when_on.pointer(pointer).is_some_and(|value| !value.is_null());
+        let off = if is_on("/extra_body/thinking/type") {
+            json!({"extra_body": {"thinking": {"type": "disabled"}}, "reasoning_effort": "minimal"})
+        } else if is_on("/extra_body/chat_template_kwargs") {
+            let switches =
+                ["thinking", "enable_thinking"].into_iter().filter(|key| is_on(&format!("/extra_body/chat_template_kwargs/{key}")));
+            let switches: Map<_, _> = switches.map(|key| (key.to_owned(), json!(false))).collect();
+            json!({"extra_body": {"chat_template_kwargs": switches}})
+        } else if is_on("/thinking/type") {
+            json!({"thinking": {"type": "disabled"}})
+        } else {
+            return;
+        };
+        for (key, value) in off.as_object().into_iter().flatten() {
+            deep_merge(settings.entry(key.clone()).or_insert(Value::Null), value);
+        }
+    }
+}
+
+/// Lays `over` onto `base`: objects key by key, anything else replaced.
+fn deep_merge(base: &mut Value, over: &Value) {
+    match (base, over) {
+        (Value::Object(base), Value::Object(over)) => {
+            for (key, value) in over {
+                deep_merge(base.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (base, over) => base.clone_from(over),
+    }
+}
+
+#[cfg(test)]
+#[path = "entry_tests.rs"]
+mod tests;

@@ -1,0 +1,116 @@
+//! Puts tool-call fragments in order: finds the call a fragment belongs to and repairs missing indices, ids and names.
+
+use serde_json::Map;
+
+use super::event::{CallDelta, FunctionDelta};
+use crate::messages::{MessageChunk, ToolCall, ToolCallChunk};
+
+/// More calls than this in one answer are a fault of the provider's stream.
+const MOST_CALLS: usize = 1024;
+
+/// The calls of one answer, in the order of their first fragments.
+#[derive(Debug, Default)]
+pub(super) struct CallTable {
+    slots: Vec<Slot>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    /// The provider's index, when it gives one.
+    index: Option<u64>,
+    id: Option<String>,
+    name: Option<String>,
+    /// Arguments that came before the name.
+    held: String,
+    announced: bool,
+}
+
+/// The answer has more calls than anybody can mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooManyCalls;
+
+impl CallTable {
+    /// Whether any call has begun.
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Adds a fragment's pieces to `chunk`. Name and id stand on the first piece of a call only, however often the provider
+    /// repeats them; a call is announced when its name is known.
+    pub(super) fn add(&mut self, fragment: CallDelta, chunk: &mut MessageChunk) -> Result<(), TooManyCalls> {
+        let id = fragment.id.filter(|id| !id.is_empty());
+        let mut function = fragment.function.unwrap_or_default();
+        let name = function.name.take().filter(|name| !name.is_empty());
+        let at = self.find(fragment.index, id.as_deref(), name.as_deref()).unwrap_or(self.slots.len());
+        if at >= MOST_CALLS {
+            return Err(TooManyCalls);
+        }
+        if at == self.slots.len() {
+            self.slots.push(Slot { index: fragment.index, ..Slot::default() });
+        }
+        let slot = &mut self.slots[at];
+        slot.id = slot.id.take().or(id);
+        slot.name = slot.name.take().or(name);
+        slot.accept(at, function, chunk);
+        Ok(())
+    }
+
+    /// Announces the calls whose name never came; their results will tell the model so.
+    pub(super) fn close(&mut self, chunk: &mut MessageChunk) {
+        for (at, slot) in self.slots.iter_mut().enumerate() {
+            if !slot.announced {
+                slot.announce(at, String::new(), chunk);
+            }
+        }
+    }
+
+    /// The call that a fragment continues. A second id beside a name begins a new call even under a used index: some servers
+    /// number every parallel call 0.
+    fn find(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<usize> {
+        if let Some(index) = index {
+            let Some(at) = self.slots.iter().rposition(|slot| slot.index == Some(index)) else {
+                return id.and_then(|_| self.position_of(id));
+            };
+            let other = matches!((id, &self.slots[at].id), (Some(new), Some(known)) if new != known);
+            return if other && name.is_some() { self.position_of(id) } else { Some(at) };
+        }
+        match (id, name) {
+            (Some(_), _) => self.position_of(id),
+            (None, Some(_)) => None,
+            (None, None) => self.slots.len().checked_sub(1),
+        }
+    }
+
+    fn position_of(&self, id: Option<&str>) -> Option<usize> {
+        self.slots.iter().rposition(|slot| slot.id.as_deref() == id)
+    }
+}
+
+impl Slot {
+    fn accept(&mut self, at: usize, function: FunctionDelta, chunk: &mut MessageChunk) {
+        let args = function.argument_text();
+        if self.announced {
+            if !args.is_empty() {
+                chunk.tool_call_chunks.push(piece(at, None, None, args));
+            }
+        } else if self.name.is_some() {
+            self.announce(at, args, chunk);
+        } else {
+            self.held.push_str(&args);
+        }
+    }
+
+    fn announce(&mut self, at: usize, args: String, chunk: &mut MessageChunk) {
+        self.announced = true;
+        let id = self.id.get_or_insert_with(|| format!("call_{}_{at}", chunk.id)).clone();
+        let name = self.name.clone().unwrap_or_default();
+        let args = std::mem::take(&mut self.held) + &args;
+        chunk.tool_calls.push(ToolCall::new(id.clone(), name.clone(), Map::new()));
+        chunk.tool_call_chunks.push(piece(at, Some(name), Some(id), args));
+    }
+}
+
+fn piece(at: usize, name: Option<String>, id: Option<String>, args: String) -> ToolCallChunk {
+    // `at` stays below MOST_CALLS.
+    ToolCallChunk { name, args: Some(args), id, index: at as u32, kind: "tool_call_chunk" }
+}

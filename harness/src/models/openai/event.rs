@@ -1,0 +1,153 @@
+//! One event of a chat-completions stream as JSON, read leniently: servers that call themselves compatible differ in what
+//! they leave out, send as null, or wrap.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::messages::UsageMetadata;
+
+/// An event of a stream, or a whole answer that was not streamed.
+#[derive(Debug, Deserialize)]
+pub(super) struct Event {
+    #[serde(default)]
+    pub(super) choices: Option<Vec<Choice>>,
+    #[serde(default)]
+    pub(super) usage: Option<Usage>,
+    #[serde(default)]
+    pub(super) model: Option<String>,
+    #[serde(default)]
+    pub(super) error: Option<Value>,
+    /// `error` in the flat error form of some servers.
+    #[serde(default)]
+    pub(super) object: Option<String>,
+    #[serde(default)]
+    pub(super) message: Option<Value>,
+    #[serde(default)]
+    pub(super) code: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Choice {
+    #[serde(default)]
+    pub(super) index: Option<u64>,
+    #[serde(default)]
+    pub(super) delta: Option<Delta>,
+    /// In answers that are not streamed.
+    #[serde(default)]
+    pub(super) message: Option<Delta>,
+    #[serde(default)]
+    pub(super) finish_reason: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Delta {
+    #[serde(default)]
+    content: Option<Text>,
+    #[serde(default)]
+    refusal: Option<String>,
+    #[serde(default)]
+    reasoning_content: Option<Value>,
+    #[serde(default)]
+    reasoning: Option<Value>,
+    #[serde(default)]
+    pub(super) tool_calls: Option<Vec<CallDelta>>,
+}
+
+/// Text, or parts that hold text.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Text {
+    Plain(String),
+    Parts(Vec<Part>),
+}
+
+#[derive(Debug, Deserialize)]
+struct Part {
+    #[serde(default)]
+    text: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct CallDelta {
+    #[serde(default)]
+    pub(super) index: Option<u64>,
+    #[serde(default)]
+    pub(super) id: Option<String>,
+    #[serde(default)]
+    pub(super) function: Option<FunctionDelta>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct FunctionDelta {
+    #[serde(default)]
+    pub(super) name: Option<String>,
+    /// JSON text; some servers send the object itself.
+    #[serde(default)]
+    pub(super) arguments: Option<Value>,
+}
+
+impl Delta {
+    /// Text added. A refusal is an answer too: the user shall read it.
+    pub(super) fn text(&mut self) -> String {
+        match self.content.take() {
+            Some(Text::Plain(text)) if !text.is_empty() => text,
+            Some(Text::Parts(parts)) => parts.into_iter().filter_map(|part| part.text).collect(),
+            _ => self.refusal.take().unwrap_or_default(),
+        }
+    }
+
+    /// Reasoning added; servers that send both spellings mean the same text.
+    pub(super) fn reasoning(&mut self) -> Option<Value> {
+        let spelled = [self.reasoning_content.take(), self.reasoning.take()];
+        spelled.into_iter().flatten().find(|value| value.as_str().is_some_and(|text| !text.is_empty()))
+    }
+}
+
+impl FunctionDelta {
+    /// Argument text added.
+    pub(super) fn argument_text(self) -> String {
+        match self.arguments {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => text,
+            Some(value) => value.to_string(),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Usage {
+    #[serde(default)]
+    prompt_tokens: Option<u64>,
+    #[serde(default)]
+    completion_tokens: Option<u64>,
+    #[serde(default)]
+    total_tokens: Option<u64>,
+    #[serde(default)]
+    prompt_tokens_details: Option<Map<String, Value>>,
+    #[serde(default)]
+    completion_tokens_details: Option<Map<String, Value>>,
+    /// A spelling of the cached part.
+    #[serde(default)]
+    prompt_cache_hit_tokens: Option<u64>,
+}
+
+impl From<Usage> for UsageMetadata {
+    fn from(usage: Usage) -> Self {
+        let (input, output) = (usage.prompt_tokens.unwrap_or(0), usage.completion_tokens.unwrap_or(0));
+        let count = |details: &Option<Map<String, Value>>, key: &str| details.as_ref()?.get(key)?.as_u64();
+        let parts = |parts: &[(&str, Option<u64>)]| {
+            parts.iter().filter_map(|(name, count)| Some(((*name).to_owned(), Value::from((*count)?)))).collect::<Map<_, _>>()
+        };
+        let cached = count(&usage.prompt_tokens_details, "cached_tokens").or(usage.prompt_cache_hit_tokens);
+        Self {
+            input_tokens: input,
+            output_tokens: output,
+            total_tokens: usage.total_tokens.unwrap_or_else(|| input.saturating_add(output)),
+            input_token_details: parts(&[("audio", count(&usage.prompt_tokens_details, "audio_tokens")), ("cache_read", cached)]),
+            output_token_details: parts(&[
+                ("audio", count(&usage.completion_tokens_details, "audio_tokens")),
+                ("reasoning", count(&usage.completion_tokens_details, "reasoning_tokens")),
+            ]),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Cuts a byte stream into the `data` payloads of its server-sent events. Pure: any split of the bytes gives the same payloads.
+
+/// An event longer than this is refused: nothing a model says in one event comes near it.
+pub(super) const LONGEST_EVENT: usize = 8 << 20;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// An event is longer than [`LONGEST_EVENT`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EventTooLong;
+
+/// Collects lines and events. Only `data` fields matter here; comments and other fields are passed over.
+#[derive(Debug, Default)]
+pub(super) struct EventCutter {
+    line: Vec<u8>,
+    data: Vec<u8>,
+    has_data: bool,
+    after_carriage_return: bool,
+    past_first_line: bool,
+}
+
+impl EventCutter {
+    /// Takes bytes in and hands every finished payload to `sink`, which may stop it by an error.
+    pub(super) fn push<E: From<EventTooLong>>(&mut self, mut bytes: &[u8], mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        while let Some(&first) = bytes.first() {
+            if std::mem::take(&mut self.after_carriage_return) && first == b'\n' {
+                bytes = &bytes[1..];
+                continue;
+            }
+            let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+                self.grow(bytes)?;
+                break;
+            };
+            self.grow(&bytes[..end])?;
+            self.after_carriage_return = bytes[end] == b'\r';
+            bytes = &bytes[end + 1..];
+            self.end_line(&mut sink)?;
+        }
+        Ok(())
+    }
+
+    /// What stands in an event that the end of the stream left open.
+    pub(super) fn rest(&mut self) -> Option<Vec<u8>> {
+        let mut rest = None;
+        let line: Result<(), EventTooLong> = self.end_line(&mut |_: &[u8]| Ok(()));
+        if line.is_ok() && self.has_data {
+            rest = Some(std::mem::take(&mut self.data));
+        }
+        rest
+    }
+
+    fn grow(&mut self, bytes: &[u8]) -> Result<(), EventTooLong> {
+        if self.line.len() + self.data.len() + bytes.len() > LONGEST_EVENT {
+            return Err(EventTooLong);
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn end_line<E>(&mut self, sink: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        let mut line = self.line.as_slice();
+        if !std::mem::replace(&mut self.past_first_line, true) {
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
+        if line.is_empty() {
+            let outcome = if std::mem::take(&mut self.has_data) { sink(&self.data) } else { Ok(()) };
+            self.data.clear();
+            self.line.clear();
+            return outcome;
+        }
+        if let Some(value) = line.strip_prefix(b"data:") {
+            if self.has_data {
+                self.data.push(b'\n');
+            }
+            self.data.extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
+            self.has_data = true;
+        }
+        self.line.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn cut(pieces: &[&[u8]]) -> Vec<String> {
+        let mut cutter = EventCutter::default();
+        let mut events = Vec::new();
+        for piece in pieces {
+            let kept: Result<(), EventTooLong> = cutter.push(piece, |data| {
+                events.push(String::from_utf8_lossy(data).into_owned());
+                Ok(())
+            });
+            kept.unwrap();
+        }
+        events.extend(cutter.rest().map(|rest| format!("rest {}", String::from_utf8_lossy(&rest))));
+        events
+    }
+
+    const SAMPLE: &str = "\u{feff}data: a\n\n: note\r\ndata:b\r\ndata: c\r\n\r\nevent: x\rid: 1\rdata: d\r\r\n\ndata: ü";
+
+    #[test]
+    fn payloads_are_cut_at_every_kind_of_line_end() {
+        assert_eq!(cut(&[SAMPLE.as_bytes()]), ["a", "b\nc", "d", "rest ü"]);
+    }
+
+    #[test]
+    fn an_endless_line_is_refused() {
+        let mut cutter = EventCutter::default();
+        let block = vec![b'x'; 1 << 20];
+        let outcomes: Vec<Result<(), EventTooLong>> = (0..9).map(|_| cutter.push(&block, |_| Ok(()))).collect();
+        assert_eq!(outcomes.iter().filter(|outcome| outcome.is_err()).count(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_gives_the_same_payloads(at in 0..=SAMPLE.len(), then in 0..=SAMPLE.len()) {
+            let (a, b) = (at.min(then), at.max(then));
+            let bytes = SAMPLE.as_bytes();
+            prop_assert_eq!(cut(&[&bytes[..a], &bytes[a..b], &bytes[b..]]), cut(&[bytes]));
+        }
+    }
+}

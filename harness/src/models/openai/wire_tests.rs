@@ -1,0 +1,138 @@
+//! The request, part by part.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::messages::{MessageBody, ToolStatus};
+
+fn request(messages: Vec<Message>) -> ModelRequest {
+    ModelRequest {
+        message_id: "m".to_owned(),
+        system: Some("Rules.".into()),
+        messages,
+        tools: Arc::default(),
+        thinking: false,
+        reasoning_effort: None,
+        overrides: Map::new(),
+    }
+}
+
+fn sent(messages: Vec<Message>, dialect: Dialect) -> Value {
+    body("gpt", &Map::new(), &request(messages), dialect)["messages"].clone()
+}
+
+fn with_settings(settings: Value, dialect: Dialect) -> Value {
+    body("gpt", settings.as_object().unwrap(), &request(vec![]), dialect)
+}
+
+#[test]
+fn system_texts_are_one_message_in_front() {
+    let messages = vec![Message::human("hi"), Message::system("More."), Message::remove("x"), Message::ai("yo")];
+    assert_eq!(
+        sent(messages, Dialect::OPENAI),
+        json!([{"role": "system", "content": "Rules.\n\nMore."}, {"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}])
+    );
+}
+
+#[test]
+fn calls_carry_argument_text_and_results_their_id() {
+    let call = ToolCall::new("c1", "ls", json!({"path": "/é"}).as_object().unwrap().clone());
+    let invalid: InvalidToolCall = serde_json::from_value(json!({"name": "sh", "args": "{oops", "id": "c2"})).unwrap();
+    let kind = MessageKind::Ai { tool_calls: vec![call.clone()], invalid_tool_calls: vec![invalid], usage_metadata: None };
+    let messages = vec![MessageBody::new(kind, "").into(), Message::tool(&call, "a.txt", ToolStatus::Success)];
+    let sent = sent(messages, Dialect::OPENAI);
+    assert_eq!(
+        sent[1],
+        json!({"role": "assistant", "content": null, "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{\"path\":\"/é\"}"}},
+            {"id": "c2", "type": "function", "function": {"name": "sh", "arguments": "{\"unreadable_arguments\":\"{oops\"}"}},
+        ]})
+    );
+    assert_eq!(sent[2], json!({"role": "tool", "tool_call_id": "c1", "content": "a.txt"}));
+}
+
+#[test]
+fn names_are_sent_in_the_providers_alphabet() {
+    let named = |name: &str| {
+        sent(vec![Message::human("x").with(|body| body.name = Some(name.to_owned()))], Dialect::OPENAI)[1].get("name").cloned()
+    };
+    assert_eq!(named("user-input"), Some(json!("user-input")));
+    assert_eq!(named("a b/ü"), Some(json!("a_b__")));
+    assert_eq!(named("王"), None);
+}
+
+#[test]
+fn images_of_every_shape_become_image_urls() {
+    let blocks = json!([
+        "plain",
+        {"type": "text", "text": "t", "cache_control": {}},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA", "detail": "low"}},
+        {"type": "image_url", "image_url": "http://x/y.png"},
+        {"type": "image", "base64": "BB", "mime_type": "image/gif"},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/webp", "data": "CC"}},
+        {"type": "thinking", "thinking": "secret"},
+        {"type": "input_audio", "input_audio": {"data": "DD"}},
+        7,
+    ]);
+    let human = Message::human(Content::Blocks(blocks.as_array().unwrap().clone()));
+    assert_eq!(
+        sent(vec![human], Dialect::OPENAI)[1]["content"],
+        json!([
+            {"type": "text", "text": "plain"},
+            {"type": "text", "text": "t"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA", "detail": "low"}},
+            {"type": "image_url", "image_url": {"url": "http://x/y.png"}},
+            {"type": "image_url", "image_url": {"url": "data:image/gif;base64,BB"}},
+            {"type": "image_url", "image_url": {"url": "data:image/webp;base64,CC"}},
+            {"type": "input_audio", "input_audio": {"data": "DD"}},
+        ])
+    );
+}
+
+#[test]
+fn reasoning_goes_back_only_to_those_who_want_it() {
+    let thought = Message::ai("so").with(|body| {
+        body.additional_kwargs.insert(kwargs::REASONING_CONTENT.to_owned(), json!("hm"));
+    });
+    let assistant = |dialect| sent(vec![thought.clone()], dialect)[1].clone();
+    assert_eq!(assistant(Dialect::OPENAI), json!({"role": "assistant", "content": "so"}));
+    assert_eq!(assistant(Dialect::DEEPSEEK), json!({"role": "assistant", "content": "so", "reasoning_content": "hm"}));
+    assert_eq!(assistant(Dialect::VLLM), json!({"role": "assistant", "content": "so", "reasoning": "hm"}));
+}
+
+#[test]
+fn provider_keys_pass_and_our_own_stay_here() {
+    let body = with_settings(
+        json!({
+            "temperature": 0.5, "top_p": null, "max_tokens": 9, "api_key": "sk", "base_url": "u", "timeout": 3, "max_retries": 2,
+            "default_headers": {}, "model_kwargs": {"seed": 1}, "extra_body": {"thinking": {"type": "disabled"}, "temperature": 0.7},
+        }),
+        Dialect::OPENAI,
+    );
+    assert_eq!(
+        body,
+        json!({
+            "model": "gpt", "messages": [{"role": "system", "content": "Rules."}], "stream": true,
+            "stream_options": {"include_usage": true}, "temperature": 0.7, "max_tokens": 9, "seed": 1, "thinking": {"type": "disabled"},
+        })
+    );
+}
+
+#[test]
+fn dialects_rename_what_their_servers_name_differently() {
+    let openai = with_settings(json!({"max_tokens": 9}), Dialect { renames_max_tokens: true, ..Dialect::OPENAI });
+    assert_eq!((openai.get("max_tokens"), &openai["max_completion_tokens"]), (None, &json!(9)));
+    let vllm = with_settings(json!({"extra_body": {"chat_template_kwargs": {"thinking": false}}}), Dialect::VLLM);
+    assert_eq!(vllm["chat_template_kwargs"], json!({"enable_thinking": false}));
+}
+
+#[test]
+fn tools_are_described_as_functions() {
+    let mut request = request(vec![]);
+    request.tools =
+        Arc::new([ToolSchema { name: "ls".to_owned(), description: "lists".to_owned(), parameters: json!({"type": "object"}) }]);
+    assert_eq!(
+        body("gpt", &Map::new(), &request, Dialect::OPENAI)["tools"],
+        json!([{"type": "function", "function": {"name": "ls", "description": "lists", "parameters": {"type": "object"}}}])
+    );
+}

@@ -1,0 +1,105 @@
+//! Checkpoints over the message log.
+
+use async_trait::async_trait;
+
+use super::{MemoryStores, StoredCheckpoint, Thread};
+use crate::ids::{CheckpointId, RunId, ThreadId};
+use crate::runtime::checkpoint::{CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, Snapshot, expand};
+use crate::state::ThreadState;
+
+#[async_trait]
+impl Checkpointer for MemoryStores {
+    async fn put(&self, write: CheckpointWrite) -> Result<(), CheckpointError> {
+        let mut tables = self.0.lock();
+        tables.threads.entry(write.meta.thread_id.clone()).or_default().keep(write);
+        Ok(())
+    }
+
+    async fn get(&self, thread: &ThreadId, id: Option<&CheckpointId>) -> Result<Option<Snapshot>, CheckpointError> {
+        let tables = self.0.lock();
+        let Some(thread) = tables.threads.get(thread) else { return Ok(None) };
+        let found = match id {
+            Some(id) => thread.checkpoints.iter().find(|checkpoint| checkpoint.meta.checkpoint_id == *id),
+            None => thread.checkpoints.iter().max_by(|a, b| a.meta.checkpoint_id.cmp(&b.meta.checkpoint_id)),
+        };
+        found.map(|checkpoint| thread.snapshot(checkpoint)).transpose()
+    }
+
+    async fn list(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<Snapshot>, CheckpointError> {
+        let tables = self.0.lock();
+        let Some(thread) = tables.threads.get(thread) else { return Ok(Vec::new()) };
+        thread.matching(query).into_iter().map(|checkpoint| thread.snapshot(checkpoint)).collect()
+    }
+
+    async fn list_meta(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<CheckpointMeta>, CheckpointError> {
+        let tables = self.0.lock();
+        let Some(thread) = tables.threads.get(thread) else { return Ok(Vec::new()) };
+        Ok(thread.matching(query).into_iter().map(|checkpoint| checkpoint.meta.clone()).collect())
+    }
+
+    async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), CheckpointError> {
+        if let Some(thread) = self.0.lock().threads.get_mut(thread) {
+            thread.checkpoints.retain(|checkpoint| checkpoint.meta.run_id.as_ref() != Some(run));
+        }
+        Ok(())
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), CheckpointError> {
+        if let Some(thread) = self.0.lock().threads.get_mut(thread) {
+            thread.checkpoints.clear();
+            thread.log.clear();
+        }
+        Ok(())
+    }
+
+    async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<(), CheckpointError> {
+        let mut tables = self.0.lock();
+        let Some(source) = tables.threads.get(from) else { return Ok(()) };
+        let (user_id, log) = (source.user_id.clone(), source.log.clone());
+        let checkpoints = source.checkpoints.iter().cloned().map(|mut checkpoint| {
+            checkpoint.meta.thread_id = to.clone();
+            checkpoint
+        });
+        let checkpoints = checkpoints.collect();
+        let target = tables.threads.entry(to.clone()).or_insert_with(|| Thread { user_id, ..Thread::default() });
+        target.log = log;
+        target.checkpoints = checkpoints;
+        Ok(())
+    }
+}
+
+impl Thread {
+    /// The checkpoints a query means, newest first.
+    fn matching(&self, query: &HistoryQuery) -> Vec<&StoredCheckpoint> {
+        let mut found: Vec<_> = self
+            .checkpoints
+            .iter()
+            .filter(|checkpoint| query.before.as_ref().is_none_or(|before| checkpoint.meta.checkpoint_id < *before))
+            .filter(|checkpoint| {
+                let shown = checkpoint.meta.public_metadata();
+                query.metadata.iter().all(|(key, value)| shown.get(key) == Some(value))
+            })
+            .collect();
+        found.sort_by(|a, b| b.meta.checkpoint_id.cmp(&a.meta.checkpoint_id));
+        found.truncate(query.limit);
+        found
+    }
+
+    fn snapshot(&self, checkpoint: &StoredCheckpoint) -> Result<Snapshot, CheckpointError> {
+        let messages = expand(&checkpoint.layout)
+            .map(|place| {
+                self.log.get(&place).map(|message| (place, message.clone())).ok_or_else(|| CheckpointError::Damaged {
+                    thread_id: checkpoint.meta.thread_id.clone(),
+                    id: checkpoint.meta.checkpoint_id.to_string(),
+                    reason: format!("the log has no message at place {place}"),
+                })
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let channels = checkpoint.channels.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        Ok(Snapshot {
+            meta: checkpoint.meta.clone(),
+            state: ThreadState::restored(messages, channels),
+            log_tail: self.log.last_key_value().map_or(0, |(place, _)| *place),
+        })
+    }
+}

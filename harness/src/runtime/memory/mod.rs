@@ -1,0 +1,90 @@
+//! The runtime's ports in memory: for one process, for embedding without a server, and for tests. Products, not mocks.
+
+mod checkpoints;
+mod events;
+mod runs;
+mod stream_bridge;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+pub use stream_bridge::{InvalidOption, MemoryOptions, MemoryStreamBridge};
+
+use crate::clock::SystemClock;
+use crate::ids::{RunId, SystemIds, ThreadId};
+use crate::messages::Message;
+use crate::runtime::agent::AgentResolver;
+use crate::runtime::checkpoint::{CheckpointMeta, LogRange};
+use crate::runtime::runs::store::RunEvent;
+use crate::runtime::runs::{NullObserver, RunRecord, RuntimeParts, ThreadStatus};
+use crate::runtime::tasks::Tasks;
+
+/// A runtime of one process that keeps everything in memory: what an embedding program starts with.
+pub fn runtime_in_memory(agents: Arc<dyn AgentResolver>) -> Result<RuntimeParts, InvalidOption> {
+    let stores = Arc::new(MemoryStores::new());
+    Ok(RuntimeParts {
+        bridge: Arc::new(MemoryStreamBridge::new(MemoryOptions::default())?),
+        checkpointer: stores.clone(),
+        create: stores.clone(),
+        commit: stores.clone(),
+        query: stores.clone(),
+        delete: stores.clone(),
+        events: stores,
+        agents,
+        observer: Arc::new(NullObserver),
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(SystemIds::default()),
+        tasks: Tasks::new(),
+    })
+}
+
+/// Runs, journal and checkpoints of one process. Clones share what they hold; it is gone with the last of them.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryStores(Arc<Mutex<Tables>>);
+
+#[derive(Debug, Default)]
+struct Tables {
+    threads: HashMap<ThreadId, Thread>,
+    runs: HashMap<RunId, Run>,
+    /// Counts admissions, to tell the order of runs that were made at the same moment.
+    admitted: u64,
+}
+
+#[derive(Debug)]
+struct Run {
+    record: RunRecord,
+    order: u64,
+    temporary_thread: bool,
+}
+
+#[derive(Debug, Default)]
+struct Thread {
+    user_id: Option<String>,
+    status: ThreadStatus,
+    title: Option<String>,
+    log: BTreeMap<u64, Message>,
+    checkpoints: Vec<StoredCheckpoint>,
+    events: Vec<RunEvent>,
+    last_seq: u64,
+}
+
+#[derive(Debug, Clone)]
+struct StoredCheckpoint {
+    meta: CheckpointMeta,
+    channels: serde_json::Map<String, serde_json::Value>,
+    layout: Vec<LogRange>,
+}
+
+impl MemoryStores {
+    /// Empty stores.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A thread's status and title, if the thread is known.
+    pub fn thread(&self, thread: &ThreadId) -> Option<(ThreadStatus, Option<String>)> {
+        self.0.lock().threads.get(thread).map(|thread| (thread.status, thread.title.clone()))
+    }
+}

@@ -1,0 +1,178 @@
+//! Admission, commits, reading and deleting of runs.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+
+use super::{MemoryStores, Run, StoredCheckpoint, Tables, Thread};
+use crate::ids::{RunId, ThreadId};
+use crate::runtime::actor_context::Owner;
+use crate::runtime::runs::store::{
+    AdmitError, CommitError, NewRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunListQuery, RunQueryStore, StoreError,
+};
+use crate::runtime::runs::{CancelAction, IfNotExists, RunCompletionData, RunRecord, RunStatus, ThreadStatus};
+
+#[async_trait]
+impl RunCreateStore for MemoryStores {
+    async fn admit(&self, run: NewRun) -> Result<RunRecord, AdmitError> {
+        let mut tables = self.0.lock();
+        if tables.runs.contains_key(&run.run_id) {
+            return Err(AdmitError::RunExists(run.run_id));
+        }
+        match tables.threads.get(&run.thread_id) {
+            Some(thread) if thread.user_id != run.user_id => return Err(AdmitError::ThreadNotFound(run.thread_id)),
+            None if run.if_not_exists == IfNotExists::Reject => return Err(AdmitError::ThreadNotFound(run.thread_id)),
+            _ => {}
+        }
+        if let Some(active) = tables.active(&run.thread_id) {
+            return Err(AdmitError::ThreadBusy { active: active.run_id.clone(), thread_id: run.thread_id });
+        }
+        let thread = tables.threads.entry(run.thread_id.clone()).or_default();
+        thread.user_id.clone_from(&run.user_id);
+        thread.status = ThreadStatus::Busy;
+        let record = RunRecord {
+            run_id: run.run_id.clone(),
+            thread_id: run.thread_id,
+            assistant: run.assistant,
+            user_id: run.user_id,
+            status: RunStatus::Pending,
+            attempt: 1,
+            metadata: run.metadata,
+            kwargs: run.kwargs,
+            multitask: run.multitask,
+            model_name: run.model_name,
+            cancel: None,
+            error: None,
+            stop_reason: None,
+            completion: RunCompletionData::default(),
+            created_at: run.created_at,
+            updated_at: run.created_at,
+        };
+        tables.admitted += 1;
+        let order = tables.admitted;
+        tables.runs.insert(run.run_id, Run { record: record.clone(), order, temporary_thread: run.temporary_thread });
+        Ok(record)
+    }
+
+    async fn request_cancel(&self, run: &RunId, action: CancelAction, at: DateTime<Utc>) -> Result<Option<RunRecord>, StoreError> {
+        let mut tables = self.0.lock();
+        Ok(tables.runs.get_mut(run).map(|run| {
+            if !run.record.status.is_terminal() && run.record.cancel.is_none() {
+                run.record.cancel = Some(action);
+                run.record.updated_at = at;
+            }
+            run.record.clone()
+        }))
+    }
+}
+
+#[async_trait]
+impl RunCommitStore for MemoryStores {
+    async fn commit(&self, commit: RunCommit) -> Result<(), CommitError> {
+        let mut tables = self.0.lock();
+        let tables = &mut *tables;
+        let run = tables.runs.get_mut(&commit.run_id).ok_or_else(|| CommitError::Gone(commit.run_id.clone()))?;
+        if run.record.status.is_terminal() {
+            return Err(CommitError::AlreadyTerminal(commit.run_id));
+        }
+        if run.record.attempt != commit.attempt {
+            return Err(CommitError::OwnershipLost { run_id: commit.run_id, attempt: commit.attempt });
+        }
+        let illegal = |error: crate::runtime::runs::InvalidTransition| StoreError::Failed(error.to_string());
+        let mut status = run.record.status;
+        for next in commit.advance.into_iter().chain(commit.end.as_ref().map(|end| end.status)) {
+            status = status.advance(next).map_err(illegal)?;
+        }
+        run.record.status = status;
+        run.record.updated_at = commit.at;
+        let thread = tables.threads.entry(commit.thread_id.clone()).or_default();
+        thread.append(commit.events);
+        for write in commit.checkpoints {
+            thread.keep(write);
+        }
+        let Some(end) = commit.end else { return Ok(()) };
+        run.record.error = end.error;
+        run.record.stop_reason = end.stop_reason;
+        run.record.completion = end.completion;
+        thread.status = end.thread_status;
+        thread.title = end.title.or(thread.title.take());
+        if end.discard_checkpoints {
+            thread.checkpoints.retain(|checkpoint| checkpoint.meta.run_id.as_ref() != Some(&commit.run_id));
+        }
+        if run.temporary_thread {
+            tables.threads.remove(&commit.thread_id);
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl RunQueryStore for MemoryStores {
+    async fn get(&self, run: &RunId, owner: &Owner) -> Result<Option<RunRecord>, StoreError> {
+        let owner = owner.resolve()?;
+        Ok(self.0.lock().runs.get(run).map(|run| &run.record).filter(|record| owns(&owner, record)).cloned())
+    }
+
+    async fn list(&self, thread: &ThreadId, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError> {
+        let owner = owner.resolve()?;
+        let tables = self.0.lock();
+        let mut found: Vec<&Run> = tables
+            .runs
+            .values()
+            .filter(|run| run.record.thread_id == *thread && owns(&owner, &run.record))
+            .filter(|run| query.status.is_none_or(|status| run.record.status == status))
+            .collect();
+        found.sort_by_key(|run| std::cmp::Reverse(run.order));
+        Ok(found.into_iter().skip(query.offset).take(query.limit).map(|run| run.record.clone()).collect())
+    }
+
+    async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError> {
+        Ok(self.0.lock().active(thread).cloned())
+    }
+
+    async fn unfinished(&self) -> Result<Vec<RunRecord>, StoreError> {
+        let tables = self.0.lock();
+        let mut found: Vec<&Run> = tables.runs.values().filter(|run| !run.record.status.is_terminal()).collect();
+        found.sort_by_key(|run| run.order);
+        Ok(found.into_iter().map(|run| run.record.clone()).collect())
+    }
+}
+
+#[async_trait]
+impl RunDeleteStore for MemoryStores {
+    async fn delete(&self, run: &RunId) -> Result<bool, StoreError> {
+        let mut tables = self.0.lock();
+        let Some(gone) = tables.runs.remove(run) else { return Ok(false) };
+        if let Some(thread) = tables.threads.get_mut(&gone.record.thread_id) {
+            thread.events.retain(|event| event.event.run_id != *run);
+            thread.checkpoints.retain(|checkpoint| checkpoint.meta.run_id.as_ref() != Some(run));
+        }
+        Ok(true)
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        let mut tables = self.0.lock();
+        tables.runs.retain(|_, run| run.record.thread_id != *thread);
+        if let Some(thread) = tables.threads.get_mut(thread) {
+            thread.events.clear();
+        }
+        Ok(())
+    }
+}
+
+/// A row without an owner belongs to nobody but maintenance.
+fn owns(owner: &Option<String>, record: &RunRecord) -> bool {
+    owner.is_none() || record.user_id == *owner
+}
+
+impl Tables {
+    fn active(&self, thread: &ThreadId) -> Option<&RunRecord> {
+        self.runs.values().map(|run| &run.record).find(|record| record.thread_id == *thread && !record.status.is_terminal())
+    }
+}
+
+impl Thread {
+    pub(super) fn keep(&mut self, write: crate::runtime::checkpoint::CheckpointWrite) {
+        self.log.extend(write.new_messages);
+        self.checkpoints.push(StoredCheckpoint { meta: write.meta, channels: write.channels, layout: write.layout });
+    }
+}

@@ -1,0 +1,306 @@
+//! The event log of one run: appended by its producer, read by any number of viewers, each with a cursor of its own.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::ids::RunId;
+use crate::runtime::stream_bridge::{BridgeError, EventId, EventName, Gap, ResumeFrom, StreamEvent, StreamStatus, TerminalKind};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
+use tokio::time::Instant;
+
+use super::MemoryOptions;
+
+/// How much a viewer takes from the log under one lock.
+const BATCH_EVENTS: usize = 64;
+const BATCH_BYTES: usize = 64 * 1024;
+
+/// An event and when it was published.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) event: StreamEvent,
+    pub(super) at: Instant,
+}
+
+impl Entry {
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.event.event.len() + self.event.data.len()
+    }
+}
+
+/// What a viewer finds after its cursor.
+#[derive(Debug)]
+pub(super) enum Read {
+    /// At least one event.
+    Events,
+    /// Nothing yet.
+    Nothing,
+    /// Everything was read, and the run has ended.
+    Ended(TerminalKind),
+    /// What comes next is no longer kept.
+    Gap(Gap),
+    /// Everything was read, and the producer is lost.
+    Abandoned,
+}
+
+/// Where a viewer begins.
+#[derive(Debug)]
+pub(super) enum Located {
+    /// With this sequence number, in a stream of this status.
+    At(u64, StreamStatus),
+    /// Nowhere: the cursor is outside what is kept.
+    Gap(Gap),
+}
+
+/// One run's events and state.
+#[derive(Debug)]
+pub(super) struct RunLog {
+    run_id: RunId,
+    state: Mutex<State>,
+    changed: Arc<Notify>,
+}
+
+#[derive(Debug)]
+struct State {
+    entries: VecDeque<Entry>,
+    bytes: usize,
+    next_seq: u64,
+    /// The newest attempt that published.
+    attempt: u32,
+    status: StreamStatus,
+    /// The last publish, or the end.
+    changed_at: Instant,
+    /// Asked for by a clean-up.
+    forget_at: Option<Instant>,
+    /// No longer known to the bridge.
+    retired: bool,
+}
+
+impl RunLog {
+    pub(super) fn new(run_id: RunId) -> Self {
+        let state = State {
+            entries: VecDeque::new(),
+            bytes: 0,
+            next_seq: 1,
+            attempt: 0,
+            status: StreamStatus::Active,
+            changed_at: Instant::now(),
+            forget_at: None,
+            retired: false,
+        };
+        Self { run_id, state: Mutex::new(state), changed: Arc::new(Notify::new()) }
+    }
+
+    pub(super) fn run_id(&self) -> &RunId {
+        &self.run_id
+    }
+
+    /// What to wake viewers with after a change, once no lock is held.
+    pub(super) fn bell(&self) -> Arc<Notify> {
+        self.changed.clone()
+    }
+
+    /// Resolves with the first change after this call.
+    pub(super) fn next_change(&self) -> OwnedNotified {
+        self.changed.clone().notified_owned()
+    }
+
+    /// Appends an event. The caller rings the [`RunLog::bell`].
+    pub(super) fn append(&self, attempt: u32, event: EventName, data: Bytes, options: &MemoryOptions) -> Result<EventId, BridgeError> {
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        state.admit(&self.run_id, attempt)?;
+        Ok(state.push(event, data, now, options))
+    }
+
+    /// Ends the run and gives the bytes that its log holds. The caller rings the [`RunLog::bell`].
+    pub(super) fn end(
+        &self,
+        attempt: u32,
+        kind: TerminalKind,
+        error: Option<Bytes>,
+        options: &MemoryOptions,
+    ) -> Result<usize, BridgeError> {
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        state.admit(&self.run_id, attempt)?;
+        if let Some(data) = error {
+            state.push(EventName::Borrowed("error"), data, now, options);
+        }
+        Ok(state.finish(kind, now))
+    }
+
+    /// Ends the run as cancelled whoever owns it; `None` when it had ended before.
+    pub(super) fn cancel(&self) -> Option<usize> {
+        let mut state = self.state.lock();
+        match state.status {
+            StreamStatus::Ended(_) => None,
+            StreamStatus::Active | StreamStatus::AwaitingInput => Some(state.finish(TerminalKind::Cancel, Instant::now())),
+        }
+    }
+
+    /// Suspends the limit on silence until the next publish.
+    pub(super) fn await_input(&self) {
+        let mut state = self.state.lock();
+        if state.status == StreamStatus::Active {
+            state.status = StreamStatus::AwaitingInput;
+        }
+    }
+
+    /// Asks to be forgotten at `at`, or earlier if that was asked before.
+    pub(super) fn forget_at(&self, at: Instant) {
+        let mut state = self.state.lock();
+        state.forget_at = Some(state.forget_at.map_or(at, |before| before.min(at)));
+    }
+
+    /// Whether the bridge need no longer know this run.
+    pub(super) fn is_due(&self, now: Instant, options: &MemoryOptions) -> bool {
+        self.state.lock().is_due(now, options)
+    }
+
+    /// The bridge no longer knows this run. The caller rings the [`RunLog::bell`]: nobody will publish.
+    pub(super) fn retire(&self) {
+        self.state.lock().retired = true;
+    }
+
+    /// Gives the memory back even under its readers; those that are behind get a gap.
+    pub(super) fn keep_newest_only(&self) {
+        let mut state = self.state.lock();
+        state.trim(1, usize::MAX);
+        state.entries.shrink_to_fit();
+    }
+
+    /// Where a viewer that asks for `from` begins.
+    pub(super) fn locate(&self, from: ResumeFrom) -> Located {
+        let state = self.state.lock();
+        match state.locate(from) {
+            Some(seq) => Located::At(seq, state.status),
+            None => {
+                let requested = match from {
+                    ResumeFrom::After(id) => Some(id),
+                    ResumeFrom::Start | ResumeFrom::Tail => None,
+                };
+                Located::Gap(state.gap(&self.run_id, requested))
+            }
+        }
+    }
+
+    /// Moves events from sequence number `next` on into `batch`. `last` is what the viewer has seen, for the gap.
+    pub(super) fn read(&self, next: u64, last: Option<EventId>, batch: &mut VecDeque<Entry>) -> Read {
+        let state = self.state.lock();
+        let Some(skip) = next.checked_sub(state.first_seq()) else {
+            return Read::Gap(state.gap(&self.run_id, last));
+        };
+        let mut bytes = 0;
+        // `skip` never exceeds the length, which is a usize: a cursor ahead of the tail is refused by `locate`.
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX).min(state.entries.len());
+        for entry in state.entries.range(skip..).take(BATCH_EVENTS) {
+            bytes += entry.event.data.len();
+            if bytes > BATCH_BYTES && !batch.is_empty() {
+                break;
+            }
+            batch.push_back(entry.clone());
+        }
+        if !batch.is_empty() {
+            return Read::Events;
+        }
+        match state.status {
+            StreamStatus::Ended(kind) => Read::Ended(kind),
+            StreamStatus::Active | StreamStatus::AwaitingInput if state.retired => Read::Abandoned,
+            StreamStatus::Active | StreamStatus::AwaitingInput => Read::Nothing,
+        }
+    }
+}
+
+impl State {
+    /// The sequence number of the oldest event kept, or of the next one when none is.
+    fn first_seq(&self) -> u64 {
+        self.next_seq - self.entries.len() as u64
+    }
+
+    fn admit(&mut self, run_id: &RunId, attempt: u32) -> Result<(), BridgeError> {
+        if attempt < self.attempt {
+            return Err(BridgeError::Fenced { run_id: run_id.clone(), attempt, current: self.attempt });
+        }
+        if let StreamStatus::Ended(_) = self.status {
+            return Err(BridgeError::Ended(run_id.clone()));
+        }
+        self.attempt = attempt;
+        Ok(())
+    }
+
+    fn push(&mut self, event: EventName, data: Bytes, now: Instant, options: &MemoryOptions) -> EventId {
+        let id = EventId { seq: self.next_seq, attempt: self.attempt };
+        let entry = Entry { event: StreamEvent { id, event, data }, at: now };
+        self.bytes += entry.size();
+        self.entries.push_back(entry);
+        self.next_seq += 1;
+        self.status = StreamStatus::Active;
+        self.changed_at = now;
+        self.trim(options.max_events, options.max_bytes);
+        id
+    }
+
+    fn finish(&mut self, kind: TerminalKind, now: Instant) -> usize {
+        self.status = StreamStatus::Ended(kind);
+        self.changed_at = now;
+        self.entries.shrink_to_fit();
+        self.bytes
+    }
+
+    fn trim(&mut self, max_events: usize, max_bytes: usize) {
+        while self.entries.len() > 1 && (self.entries.len() > max_events || self.bytes > max_bytes) {
+            if let Some(oldest) = self.entries.pop_front() {
+                self.bytes -= oldest.size();
+            }
+        }
+    }
+
+    /// The first sequence number that `from` means, if it is within what is kept.
+    fn locate(&self, from: ResumeFrom) -> Option<u64> {
+        match from {
+            ResumeFrom::Tail => Some(self.next_seq),
+            ResumeFrom::Start => (self.first_seq() == 1).then_some(1),
+            ResumeFrom::After(id) => self.locate_after(id),
+        }
+    }
+
+    fn locate_after(&self, id: EventId) -> Option<u64> {
+        let next = id.seq.checked_add(1)?;
+        if next < self.first_seq() || next > self.next_seq {
+            return None;
+        }
+        let Some(seen) = next.checked_sub(self.first_seq() + 1).and_then(|i| self.entries.get(usize::try_from(i).ok()?)) else {
+            // The event of the cursor itself is gone, or is 0: what follows it is there.
+            return Some(next);
+        };
+        let known = seen.event.id.attempt;
+        if id.attempt == known {
+            return Some(next);
+        }
+        if id.attempt > known {
+            return None;
+        }
+        // The viewer saw a lost attempt's event in this place: the newer attempt is replayed from its beginning.
+        let newer = self.entries.partition_point(|entry| entry.event.id.attempt <= id.attempt);
+        (newer > 0 || self.first_seq() == 1).then_some(self.first_seq() + newer as u64)
+    }
+
+    fn gap(&self, run_id: &RunId, requested: Option<EventId>) -> Gap {
+        // A run that ended without an event has no bounds: 0-0 reads as "the start".
+        let nothing = EventId { seq: 0, attempt: 0 };
+        let bound = |entry: Option<&Entry>| entry.map_or(nothing, |entry| entry.event.id);
+        Gap::new(run_id, requested, bound(self.entries.front()), bound(self.entries.back()))
+    }
+
+    fn is_due(&self, now: Instant, options: &MemoryOptions) -> bool {
+        let silence = now.saturating_duration_since(self.changed_at);
+        match self.status {
+            StreamStatus::Active => silence >= options.idle_stream_ttl,
+            StreamStatus::AwaitingInput => false,
+            StreamStatus::Ended(_) => silence >= options.retention_after_end || self.forget_at.is_some_and(|at| at <= now),
+        }
+    }
+}

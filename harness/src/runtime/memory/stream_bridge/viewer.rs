@@ -1,0 +1,137 @@
+//! One viewer's way through a run's log.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use crate::runtime::stream_bridge::{EventId, HEARTBEAT_SENTINEL, ResumeFrom, StreamItem};
+use futures_util::Stream;
+use tokio::sync::futures::OwnedNotified;
+use tokio::time::{Instant, Sleep};
+
+use super::log::{Entry, Read, RunLog};
+
+/// Keeps the arithmetic of moments from overflowing.
+const LONGEST_PERIOD: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// Replays a log from a place in it, then follows it. Gives everything that is ready without yielding in between.
+///
+/// A viewer is not known to the log: one that is not polled costs its producer nothing. Whether it stalled is decided when it is
+/// polled again, from when the waiting event was published and when it was polled before.
+pub(super) struct Viewer {
+    log: Arc<RunLog>,
+    closed: Arc<AtomicBool>,
+    change: Pin<Box<OwnedNotified>>,
+    /// Taken from the log, not yet given.
+    batch: VecDeque<Entry>,
+    /// What the next batch begins with.
+    next_seq: u64,
+    last: Option<EventId>,
+    stalled_after: Duration,
+    polled_at: Instant,
+    heartbeat: Option<Heartbeat>,
+    done: bool,
+}
+
+/// Fires after silence. The timer is moved only when it rings, so an event costs no timer.
+struct Heartbeat {
+    period: Duration,
+    quiet_since: Instant,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl Viewer {
+    /// A viewer that begins with sequence number `next_seq`. A heartbeat of zero means none.
+    pub(super) fn new(
+        log: Arc<RunLog>,
+        closed: Arc<AtomicBool>,
+        from: ResumeFrom,
+        next_seq: u64,
+        stalled_after: Duration,
+        heartbeat: Duration,
+    ) -> Self {
+        let now = Instant::now();
+        let last = match from {
+            ResumeFrom::After(id) => Some(id),
+            ResumeFrom::Start | ResumeFrom::Tail => None,
+        };
+        let heartbeat = (!heartbeat.is_zero()).then(|| Heartbeat::new(heartbeat, now));
+        let change = Box::pin(log.next_change());
+        Self { log, closed, change, batch: VecDeque::new(), next_seq, last, stalled_after, polled_at: now, heartbeat, done: false }
+    }
+
+    fn give(&mut self, entry: Entry, now: Instant) -> StreamItem {
+        self.last = Some(entry.event.id);
+        if let Some(heartbeat) = &mut self.heartbeat {
+            heartbeat.quiet_since = now;
+        }
+        StreamItem::Event(entry.event)
+    }
+
+    fn finish(&mut self, item: StreamItem) -> Poll<Option<StreamItem>> {
+        self.done = true;
+        self.batch.clear();
+        Poll::Ready(Some(item))
+    }
+}
+
+impl Heartbeat {
+    fn new(period: Duration, now: Instant) -> Self {
+        let period = period.min(LONGEST_PERIOD);
+        Self { period, quiet_since: now, timer: Box::pin(tokio::time::sleep_until(now + period)) }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while self.timer.as_mut().poll(cx).is_ready() {
+            let now = Instant::now();
+            if now.saturating_duration_since(self.quiet_since) >= self.period {
+                self.quiet_since = now;
+                self.timer.as_mut().reset(now + self.period);
+                return Poll::Ready(());
+            }
+            self.timer.as_mut().reset(self.quiet_since + self.period);
+        }
+        Poll::Pending
+    }
+}
+
+impl Stream for Viewer {
+    type Item = StreamItem;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<StreamItem>> {
+        let this = &mut *self;
+        if this.done {
+            return Poll::Ready(None);
+        }
+        let now = Instant::now();
+        let polled_before = std::mem::replace(&mut this.polled_at, now);
+        loop {
+            if this.closed.load(Ordering::Acquire) {
+                return this.finish(StreamItem::Aborted);
+            }
+            if let Some(entry) = this.batch.pop_front() {
+                if now.saturating_duration_since(polled_before.max(entry.at)) >= this.stalled_after {
+                    return this.finish(StreamItem::Aborted);
+                }
+                return Poll::Ready(Some(this.give(entry, now)));
+            }
+            match this.log.read(this.next_seq, this.last, &mut this.batch) {
+                Read::Events => this.next_seq += this.batch.len() as u64,
+                Read::Ended(kind) => return this.finish(StreamItem::End(kind)),
+                Read::Gap(gap) => return this.finish(StreamItem::Gap(gap)),
+                Read::Abandoned => return this.finish(StreamItem::Aborted),
+                // `change` was made before the log was read, so no change is missed in between.
+                Read::Nothing if this.change.as_mut().poll(cx).is_ready() => this.change.set(this.log.next_change()),
+                Read::Nothing => {
+                    return match &mut this.heartbeat {
+                        Some(heartbeat) => heartbeat.poll(cx).map(|()| Some(HEARTBEAT_SENTINEL)),
+                        None => Poll::Pending,
+                    };
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! What checkpointers promise.
+
+use serde_json::json;
+
+use super::{RunStores, checkpoint, checkpoint_write, message, object, run, thread};
+use crate::ids::SeededIds;
+use crate::messages::Message;
+use crate::runtime::checkpoint::{CheckpointMeta, HistoryQuery, PendingTask};
+use crate::state::{StateUpdate, ThreadState};
+
+/// One test per promise of checkpointers.
+#[macro_export]
+macro_rules! checkpointer_suite {
+    ($attrs:tt $open:expr) => {
+        $crate::promises! { $attrs $open, [$crate::testkit::checkpointer]
+            a_state_comes_back_as_it_was
+            the_newest_is_given_unless_another_is_asked_for
+            every_fact_comes_back
+            history_is_newest_first_and_starts_before_what_is_asked
+            history_finds_by_metadata
+            snapshots_of_one_list_share_their_messages
+            replaced_and_removed_messages_keep_older_checkpoints_as_they_were
+            a_repeated_id_is_refused_as_a_whole
+            deleting_a_run_leaves_the_log_and_other_runs
+            a_deleted_thread_is_empty
+            a_copy_lives_on_its_own
+            a_long_conversation_is_read_whole
+        }
+    };
+}
+
+/// A thread's conversation as a test advances it.
+struct Talk<'a> {
+    stores: &'a RunStores,
+    on: &'a str,
+    state: ThreadState,
+    tail: u64,
+    next: u64,
+    ids: SeededIds,
+}
+
+impl<'a> Talk<'a> {
+    fn new(stores: &'a RunStores, on: &'a str) -> Self {
+        Self { stores, on, state: ThreadState::default(), tail: 0, next: 1, ids: SeededIds::new(3) }
+    }
+
+    async fn step(&mut self, of: Option<&str>, update: StateUpdate) {
+        self.state.apply(update, &self.ids).expect("applied");
+        let write = checkpoint_write(self.on, of, self.next, &mut self.state, &mut self.tail);
+        self.stores.checkpoints.put(write).await.expect("written");
+        self.next += 1;
+    }
+}
+
+fn says(id: &str) -> StateUpdate {
+    StateUpdate::messages([message(id, &format!("text of {id}"))])
+}
+
+fn all() -> HistoryQuery {
+    HistoryQuery { limit: 100, ..HistoryQuery::default() }
+}
+
+fn ids(state: &ThreadState) -> Vec<&str> {
+    state.messages().iter().filter_map(|message| message.id.as_deref()).collect()
+}
+
+fn numbers(metas: &[CheckpointMeta]) -> Vec<i64> {
+    metas.iter().map(|meta| meta.step).collect()
+}
+
+/// Messages in order with their places, channels, and how far the log goes.
+pub async fn a_state_comes_back_as_it_was(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    assert!(stores.checkpoints.get(&thread("t1"), None).await.expect("read").is_none());
+    let mut talk = Talk::new(&stores, "t1");
+    let update =
+        StateUpdate::messages([message("m1", "\u{0} \u{2028} 😀"), Message::ai("answer").with(|body| body.id = Some("m2".to_owned()))]);
+    talk.step(None, update.and("title", json!("T")).and("todos", json!([{"z": 1.0, "a": null}]))).await;
+    talk.step(None, says("m3")).await;
+    let read = stores.checkpoints.get(&thread("t1"), None).await.expect("read").expect("there");
+    assert_eq!(read.state, talk.state);
+    assert_eq!(read.state.log_places(), [Some(1), Some(2), Some(3)]);
+    assert_eq!(read.log_tail, 3);
+    assert_eq!(serde_json::to_string(&read.state).ok(), serde_json::to_string(&talk.state).ok());
+}
+
+/// By id, within the thread only.
+pub async fn the_newest_is_given_unless_another_is_asked_for(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let mut talk = Talk::new(&stores, "t1");
+    for id in ["m1", "m2", "m3"] {
+        talk.step(None, says(id)).await;
+    }
+    let get = async |on: &str, n: Option<u64>| stores.checkpoints.get(&thread(on), n.map(checkpoint).as_ref()).await.expect("read");
+    assert_eq!(get("t1", None).await.map(|read| read.meta.step), Some(3));
+    let first = get("t1", Some(1)).await.expect("there");
+    assert_eq!((ids(&first.state), first.log_tail), (vec!["m1"], 3));
+    assert!(get("t1", Some(9)).await.is_none());
+    assert!(get("t2", Some(1)).await.is_none());
+}
+
+/// Due nodes, machine, metadata, parent.
+pub async fn every_fact_comes_back(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let (mut state, mut tail) = (ThreadState::default(), 0);
+    let mut write = checkpoint_write("t1", Some("r1"), 7, &mut state, &mut tail);
+    write.meta.next = vec![PendingTask {
+        id: "task".to_owned(),
+        name: "tools".to_owned(),
+        interrupts: vec![json!({"value": "sure?", "id": "i"})],
+        error: Some("late".to_owned()),
+    }];
+    let mut bare = checkpoint_write("t1", None, 8, &mut state, &mut tail);
+    bare.meta.machine = None;
+    bare.meta.parent_id = None;
+    for write in [&write, &bare] {
+        stores.checkpoints.put(write.clone()).await.expect("written");
+        let read = stores.checkpoints.get(&thread("t1"), Some(&write.meta.checkpoint_id)).await.expect("read").expect("there");
+        assert_eq!(read.meta, write.meta);
+    }
+    let metas = stores.checkpoints.list_meta(&thread("t1"), &all()).await.expect("read");
+    assert_eq!(metas, [bare.meta, write.meta]);
+}
+
+/// With limit.
+pub async fn history_is_newest_first_and_starts_before_what_is_asked(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let mut talk = Talk::new(&stores, "t1");
+    for n in 1..=6 {
+        talk.step(None, says(&format!("m{n}"))).await;
+    }
+    let history = async |limit, before: Option<u64>| {
+        let query = HistoryQuery { limit, before: before.map(checkpoint), ..HistoryQuery::default() };
+        let full = stores.checkpoints.list(&thread("t1"), &query).await.expect("read");
+        let metas = stores.checkpoints.list_meta(&thread("t1"), &query).await.expect("read");
+        assert_eq!(full.iter().map(|read| read.meta.clone()).collect::<Vec<_>>(), metas);
+        assert!(full.iter().all(|read| read.state.messages().len() as i64 == read.meta.step));
+        numbers(&metas)
+    };
+    assert_eq!(history(100, None).await, [6, 5, 4, 3, 2, 1]);
+    assert_eq!(history(2, None).await, [6, 5]);
+    assert_eq!(history(2, Some(5)).await, [4, 3]);
+    assert_eq!(history(9, Some(1)).await, [0; 0]);
+    assert_eq!(history(0, None).await, [0; 0]);
+}
+
+/// All given entries must be there, and limit counts matches.
+pub async fn history_finds_by_metadata(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let mut talk = Talk::new(&stores, "t1");
+    for _ in 1..=450 {
+        talk.step(None, StateUpdate::default()).await;
+    }
+    let find = async |metadata, limit| {
+        let query = HistoryQuery { limit, before: None, metadata: object(metadata) };
+        numbers(&stores.checkpoints.list_meta(&thread("t1"), &query).await.expect("read"))
+    };
+    assert_eq!(find(json!({"even": true}), 3).await, [450, 448, 446]);
+    assert_eq!(find(json!({"even": true, "n": 4}), 3).await, [4]);
+    assert_eq!(find(json!({"n": "4"}), 3).await, [0; 0]);
+    assert_eq!(find(json!({"absent": null}), 3).await, [0; 0]);
+}
+
+/// A long history costs its log once.
+pub async fn snapshots_of_one_list_share_their_messages(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let mut talk = Talk::new(&stores, "t1");
+    for id in ["m1", "m2", "m3"] {
+        talk.step(None, says(id)).await;
+    }
+    let list = stores.checkpoints.list(&thread("t1"), &all()).await.expect("read");
+    let first = |n: usize| list[n].state.messages()[0].json().get().as_ptr();
+    assert_eq!(first(0), first(2));
+}
+
+/// The log keeps what a later state no longer has.
+pub async fn replaced_and_removed_messages_keep_older_checkpoints_as_they_were(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let mut talk = Talk::new(&stores, "t1");
+    talk.step(None, StateUpdate::messages(["m1", "m2", "m3", "m4"].map(|id| message(id, "old")))).await;
+    talk.step(None, StateUpdate::messages([message("m2", "new"), Message::remove("m3")])).await;
+    let list = stores.checkpoints.list(&thread("t1"), &all()).await.expect("read");
+    assert_eq!(list[0].state, talk.state);
+    assert_eq!(list[0].state.log_places(), [Some(1), Some(5), Some(4)]);
+    assert_eq!(ids(&list[1].state), ["m1", "m2", "m3", "m4"]);
+    assert_eq!(list[1].state.messages()[1], message("m2", "old"));
+}
+
+/// Nothing of the second write is there, and the first is untouched.
+pub async fn a_repeated_id_is_refused_as_a_whole(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let mut talk = Talk::new(&stores, "t1");
+    talk.step(None, says("m1")).await;
+    let before = talk.state.clone();
+    let mut tail = talk.tail;
+    talk.state.apply(says("m2"), &talk.ids).expect("applied");
+    let again = checkpoint_write("t1", None, 1, &mut talk.state, &mut tail);
+    assert!(stores.checkpoints.put(again).await.is_err());
+    let read = stores.checkpoints.get(&thread("t1"), None).await.expect("read").expect("there");
+    assert_eq!((read.state, read.log_tail), (before, 1));
+}
+
+/// Idempotent; places are never given twice.
+pub async fn deleting_a_run_leaves_the_log_and_other_runs(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let mut talk = Talk::new(&stores, "t1");
+    talk.step(Some("r1"), says("m1")).await;
+    talk.step(Some("r2"), says("m2")).await;
+    for _ in 0..2 {
+        stores.checkpoints.delete_run(&thread("t1"), &run("r2")).await.expect("deleted");
+    }
+    let read = stores.checkpoints.get(&thread("t1"), None).await.expect("read").expect("there");
+    assert_eq!((ids(&read.state), read.log_tail), (vec!["m1"], 2));
+}
+
+/// Idempotent; the thread can begin anew.
+pub async fn a_deleted_thread_is_empty(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let mut other = Talk::new(&stores, "t2");
+    other.step(None, says("m1")).await;
+    Talk::new(&stores, "t1").step(None, says("m1")).await;
+    for _ in 0..2 {
+        stores.checkpoints.delete_thread(&thread("t1")).await.expect("deleted");
+    }
+    assert!(stores.checkpoints.get(&thread("t1"), None).await.expect("read").is_none());
+    Talk::new(&stores, "t1").step(None, says("m1")).await;
+    let read = stores.checkpoints.get(&thread("t2"), None).await.expect("read").expect("there");
+    assert_eq!(read.state, other.state);
+}
+
+/// Both threads go on apart from each other.
+pub async fn a_copy_lives_on_its_own(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let mut talk = Talk::new(&stores, "t1");
+    talk.step(None, says("m1")).await;
+    talk.step(None, says("m2")).await;
+    stores.checkpoints.copy_thread(&thread("t1"), &thread("t2")).await.expect("copied");
+    talk.step(None, says("m3")).await;
+    stores.checkpoints.delete_thread(&thread("t1")).await.expect("deleted");
+    let copy = stores.checkpoints.list(&thread("t2"), &all()).await.expect("read");
+    assert_eq!(copy.iter().map(|read| read.meta.thread_id.as_str()).collect::<Vec<_>>(), ["t2", "t2"]);
+    assert_eq!((ids(&copy[0].state), ids(&copy[1].state), copy[0].log_tail), (vec!["m1", "m2"], vec!["m1"], 2));
+}
+
+/// More messages than one statement takes, in ranges with gaps.
+pub async fn a_long_conversation_is_read_whole(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let mut talk = Talk::new(&stores, "t1");
+    talk.step(None, StateUpdate::messages((0..1_200).map(|n| message(&format!("m{n}"), "x")))).await;
+    talk.step(None, StateUpdate::messages((0..1_200).step_by(5).map(|n| Message::remove(format!("m{n}"))))).await;
+    let read = stores.checkpoints.get(&thread("t1"), None).await.expect("read").expect("there");
+    assert_eq!(read.state.messages().len(), 960);
+    assert_eq!(read.state, talk.state);
+}

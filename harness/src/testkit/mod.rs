@@ -1,0 +1,199 @@
+//! Contract suites: what the ports promise, as functions that every implementation runs.
+//!
+//! To use one: write a function that opens a fresh [`RunStores`], and expand the suite's macro with it, for example
+//! `harness::run_store_suite!([#[tokio::test]] open_my_stores);`. Each promise becomes a test of its name. What the function
+//! opens must not share data with other calls; what it needs to stay alive goes into [`RunStores::keep`].
+
+pub mod checkpointer;
+pub mod run_events;
+pub mod run_store;
+pub mod stream_bridge;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value, json};
+
+use crate::ids::{CheckpointId, RunId, ThreadId};
+use crate::messages::Message;
+use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, Checkpointer};
+use crate::runtime::runs::store::{
+    EventQuery, NewRun, NewRunEvent, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunEventStore, RunQueryStore,
+    category,
+};
+use crate::runtime::runs::{IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunStatus, ThreadStatus};
+use crate::runtime::tasks::{TaskKind, Tasks};
+use crate::state::ThreadState;
+
+/// The ports of one store, opened fresh for one promise.
+#[derive(Debug, Clone)]
+pub struct RunStores {
+    /// Admission.
+    pub create: Arc<dyn RunCreateStore>,
+    /// Writes of runs.
+    pub commit: Arc<dyn RunCommitStore>,
+    /// Reads of runs.
+    pub query: Arc<dyn RunQueryStore>,
+    /// Deletes of runs.
+    pub delete: Arc<dyn RunDeleteStore>,
+    /// The journal.
+    pub events: Arc<dyn RunEventStore>,
+    /// Checkpoints.
+    pub checkpoints: Arc<dyn Checkpointer>,
+    /// What lives as long as the stores: a directory, tasks.
+    pub keep: Arc<dyn Keep>,
+}
+
+/// Anything that only has to stay alive.
+pub trait Keep: Any + Send + Sync + std::fmt::Debug {}
+
+impl<T: Any + Send + Sync + std::fmt::Debug> Keep for T {}
+
+/// The user of the suites.
+pub const USER: &str = "ann";
+
+/// Moment number `n`, in the store's precision.
+pub fn at(n: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp_micros(1_700_000_000_000_000 + n * 1_000_001).expect("a moment of this century")
+}
+
+/// A thread id.
+pub fn thread(name: &str) -> ThreadId {
+    ThreadId::parse(name).expect("a plain id")
+}
+
+/// A run id.
+pub fn run(name: &str) -> RunId {
+    RunId::parse(name).expect("a plain id")
+}
+
+/// Checkpoint id number `n`; they sort by `n`.
+pub fn checkpoint(n: u64) -> CheckpointId {
+    CheckpointId::parse(format!("c{n:08}")).expect("a plain id")
+}
+
+/// A run of [`USER`] on a thread that is made when missing.
+pub fn new_run(id: &str, on: &str) -> NewRun {
+    NewRun {
+        run_id: run(id),
+        thread_id: thread(on),
+        if_not_exists: IfNotExists::Create,
+        temporary_thread: false,
+        assistant: "lead_agent".to_owned(),
+        user_id: Some(USER.to_owned()),
+        metadata: object(json!({"k": "v", "n": 1})),
+        kwargs: json!({"input": {"messages": [{"role": "user", "content": "hi"}]}}),
+        multitask: MultitaskStrategy::Interrupt,
+        model_name: Some("small".to_owned()),
+        created_at: at(0),
+    }
+}
+
+/// A commit of a run that writes nothing yet.
+pub fn commit_of(run: &RunRecord) -> RunCommit {
+    RunCommit {
+        run_id: run.run_id.clone(),
+        thread_id: run.thread_id.clone(),
+        attempt: run.attempt,
+        advance: None,
+        events: vec![],
+        checkpoints: vec![],
+        end: None,
+        at: at(5),
+    }
+}
+
+/// An end.
+pub fn end_in(status: RunStatus) -> RunEnd {
+    RunEnd {
+        status,
+        error: None,
+        stop_reason: None,
+        completion: RunCompletionData::default(),
+        thread_status: ThreadStatus::after(status, false),
+        title: None,
+        discard_checkpoints: false,
+    }
+}
+
+/// A message event of [`USER`].
+pub fn event(on: &str, of: &str, text: &str) -> NewRunEvent {
+    NewRunEvent {
+        thread_id: thread(on),
+        run_id: run(of),
+        user_id: Some(USER.to_owned()),
+        event_type: "llm.ai.response".to_owned(),
+        category: category::MESSAGE.to_owned(),
+        content: json!({"text": text}),
+        metadata: object(json!({"caller": "lead_agent"})),
+        created_at: at(3),
+    }
+}
+
+/// All events, oldest first.
+pub fn all_events() -> EventQuery {
+    EventQuery { limit: 10_000, ..EventQuery::default() }
+}
+
+/// The write of checkpoint `n` of a run, whose state is `state`.
+pub fn checkpoint_write(on: &str, of: Option<&str>, n: u64, state: &mut ThreadState, log_tail: &mut u64) -> CheckpointWrite {
+    let meta = CheckpointMeta {
+        checkpoint_id: checkpoint(n),
+        thread_id: thread(on),
+        parent_id: n.checked_sub(1).map(checkpoint),
+        run_id: of.map(run),
+        source: CheckpointSource::Loop,
+        step: i64::try_from(n).unwrap_or_default(),
+        next: vec![],
+        machine: Some(json!({"at": n})),
+        metadata: object(json!({"n": n, "even": n.is_multiple_of(2)})),
+        created_at: at(4),
+    };
+    CheckpointWrite::plan(meta, state, log_tail)
+}
+
+/// A message with an id.
+pub fn message(id: &str, text: &str) -> Message {
+    Message::human(text).with(|body| body.id = Some(id.to_owned()))
+}
+
+/// The entries of a JSON object.
+pub fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+/// Runs all of `work` at the same time, each in a task of its own.
+pub async fn at_once<T: Send + 'static>(work: impl IntoIterator<Item = impl Future<Output = T> + Send + 'static>) -> Vec<T> {
+    let tasks = Tasks::new();
+    let running: Vec<_> = work.into_iter().map(|one| tasks.spawn(TaskKind::Finish, "contract", one)).collect();
+    let mut results = Vec::with_capacity(running.len());
+    for task in running {
+        results.push(task.await.expect("the task was not aborted").expect("the task did not panic"));
+    }
+    results
+}
+
+/// Expands to one test per promise. Used by the suites' own macros.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! promises {
+    ($attrs:tt $open:expr, $path:tt $($name:ident)*) => {
+        $( $crate::promise! { $attrs $open, $path $name } )*
+    };
+}
+
+/// Expands to the test of one promise.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! promise {
+    ([$($attr:tt)*] $open:expr, [$($path:tt)*] $name:ident) => {
+        $($attr)*
+        async fn $name() {
+            $($path)*::$name($open).await;
+        }
+    };
+}

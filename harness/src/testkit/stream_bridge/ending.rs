@@ -1,0 +1,137 @@
+//! Ends: of a stream, of what is kept of it, and of the bridge.
+
+use super::*;
+use crate::runtime::stream_bridge::{BridgeError, CANCELLED_SENTINEL, END_SENTINEL, ResumeResult, TerminalKind};
+
+async fn assert_ended(scene: &Scene, attempt: u32) {
+    let ended = BridgeError::Ended(scene.run.clone());
+    let published = scene.bridge.publish(&scene.key(attempt), EventName::Borrowed("values"), Bytes::from_static(b"1")).await;
+    assert_eq!(published, Err(ended.clone()));
+    assert_eq!(scene.bridge.publish_end(&scene.key(attempt)).await, Err(ended.clone()));
+    let with_error = scene.bridge.publish_terminal(&scene.key(attempt), TerminalKind::Error, Some(Bytes::from_static(b"{}"))).await;
+    assert_eq!(with_error, Err(ended));
+}
+
+/// One end, after all events, and then nothing.
+pub async fn the_end_comes_once_and_last(factory: &dyn StreamBridgeFactory) {
+    let scene = Scene::open(factory).await;
+    scene.publish(1, 2).await;
+    let mut view = scene.view(ResumeFrom::Start).await;
+    scene.bridge.publish_end(&scene.key(1)).await.expect("ended");
+    assert_eq!(ids(&mut view, 2).await, [id(1, 1), id(2, 1)]);
+    assert_eq!(rest(&mut view).await, [END_SENTINEL]);
+    assert_eq!(next(&mut view).await, None);
+}
+
+/// The kind is told to who waits, to who comes later, and to who has seen all events before.
+pub async fn every_kind_of_end_reaches_viewers_live_and_late(factory: &dyn StreamBridgeFactory) {
+    for kind in [TerminalKind::End, TerminalKind::Error, TerminalKind::Cancel] {
+        let scene = Scene::open(factory).await;
+        scene.publish(1, 1).await;
+        let mut live = scene.view(ResumeFrom::Tail).await;
+        assert_silent(&mut live);
+        scene.bridge.publish_terminal(&scene.key(1), kind, None).await.expect("ended");
+        assert_eq!(rest(&mut live).await, [StreamItem::End(kind)]);
+        let mut late = scene.view(ResumeFrom::Start).await;
+        assert_eq!(late.resume, ResumeResult::Ended(kind));
+        assert_eq!(ids(&mut late, 1).await, [id(1, 1)]);
+        assert_eq!(rest(&mut late).await, [StreamItem::End(kind)]);
+        let mut caught_up = scene.view(ResumeFrom::After(id(1, 1))).await;
+        assert_eq!(caught_up.resume, ResumeResult::Ended(kind));
+        assert_eq!(rest(&mut caught_up).await, [StreamItem::End(kind)]);
+    }
+}
+
+/// Data given with the end becomes a numbered `error` event.
+pub async fn an_error_goes_before_the_end(factory: &dyn StreamBridgeFactory) {
+    let scene = Scene::open(factory).await;
+    scene.publish(1, 1).await;
+    let data = Bytes::from_static(b"{\"error\":\"ValueError\"}");
+    scene.bridge.publish_terminal(&scene.key(1), TerminalKind::Error, Some(data.clone())).await.expect("ended");
+    let mut view = scene.view(ResumeFrom::After(id(1, 1))).await;
+    let error = StreamEvent { id: id(2, 1), event: EventName::Borrowed("error"), data };
+    assert_eq!(rest(&mut view).await, [StreamItem::Event(error), StreamItem::End(TerminalKind::Error)]);
+}
+
+/// Whoever asks: this attempt, a later one, and whether or not the stream had events.
+pub async fn nothing_is_published_after_the_end(factory: &dyn StreamBridgeFactory) {
+    for before in [0, 2] {
+        let scene = Scene::open(factory).await;
+        scene.publish(1, before).await;
+        scene.bridge.publish_end(&scene.key(1)).await.expect("ended");
+        assert_ended(&scene, 1).await;
+        assert_ended(&scene, 2).await;
+        let mut view = scene.view(ResumeFrom::Start).await;
+        assert_eq!(rest(&mut view).await.len(), before + 1);
+    }
+}
+
+/// An open stream ends as cancelled; a second cancel changes nothing.
+pub async fn a_cancelled_stream_is_ended_for_good(factory: &dyn StreamBridgeFactory) {
+    let scene = Scene::open(factory).await;
+    scene.publish(1, 1).await;
+    let mut view = scene.view(ResumeFrom::Start).await;
+    scene.bridge.cancel(&scene.run).await;
+    scene.bridge.cancel(&scene.run).await;
+    assert_eq!(ids(&mut view, 1).await, [id(1, 1)]);
+    assert_eq!(rest(&mut view).await, [CANCELLED_SENTINEL]);
+    assert_ended(&scene, 1).await;
+}
+
+/// A run cancelled while it waited for its turn: its viewers get an end, and it can no longer begin.
+pub async fn a_run_that_never_published_can_be_cancelled(factory: &dyn StreamBridgeFactory) {
+    let scene = Scene::open(factory).await;
+    scene.bridge.cancel(&scene.run).await;
+    let mut view = scene.view(ResumeFrom::Start).await;
+    assert_eq!(view.resume, ResumeResult::Ended(TerminalKind::Cancel));
+    assert_eq!(rest(&mut view).await, [CANCELLED_SENTINEL]);
+    assert_ended(&scene, 1).await;
+}
+
+/// How a stream ended is settled once.
+pub async fn cancelling_an_ended_stream_changes_nothing(factory: &dyn StreamBridgeFactory) {
+    let scene = Scene::open(factory).await;
+    scene.publish(1, 1).await;
+    scene.end().await;
+    scene.bridge.cancel(&scene.run).await;
+    let mut view = scene.view(ResumeFrom::After(id(1, 1))).await;
+    assert_eq!(rest(&mut view).await, [END_SENTINEL]);
+}
+
+/// Before the delay all is there, after it nothing is, and who was reading reads on. Asking twice is the same as once.
+pub async fn cleanup_forgets_after_its_delay_and_spares_viewers_under_way(factory: &dyn StreamBridgeFactory) {
+    let scene = Scene::open(factory).await;
+    scene.publish(1, 200).await;
+    let mut under_way = scene.view(ResumeFrom::Start).await;
+    next_event(&mut under_way).await;
+    scene.end().await;
+    let delay = Duration::from_secs(2);
+    scene.bridge.cleanup(&scene.run, delay).await;
+    scene.bridge.cleanup(&scene.run, delay).await;
+    assert_eq!(scene.view(ResumeFrom::Start).await.resume, ResumeResult::Ended(TerminalKind::End));
+    tokio::time::sleep(delay + Duration::from_millis(100)).await;
+    let mut late = scene.view(ResumeFrom::Start).await;
+    assert_eq!(late.resume, ResumeResult::Unknown);
+    assert_eq!(rest(&mut late).await, []);
+    assert_eq!(rest(&mut under_way).await.len(), 200);
+    scene.bridge.cleanup(&scene.run, Duration::ZERO).await;
+    scene.bridge.cleanup(&run_id("never-seen"), Duration::MAX).await;
+}
+
+/// A closed bridge ends no run: viewers are told to come back elsewhere.
+pub async fn closing_aborts_viewers_and_refuses_all_else(factory: &dyn StreamBridgeFactory) {
+    let scene = Scene::open(factory).await;
+    scene.publish(1, 1).await;
+    let mut waiting = scene.view(ResumeFrom::Tail).await;
+    assert_silent(&mut waiting);
+    tokio::join!(scene.bridge.close(), async { assert_eq!(rest(&mut waiting).await, [StreamItem::Aborted]) });
+    scene.bridge.close().await;
+    let published = scene.bridge.publish(&scene.key(1), EventName::Borrowed("values"), Bytes::from_static(b"1")).await;
+    assert_eq!(published, Err(BridgeError::Closed));
+    assert_eq!(scene.bridge.publish_end(&scene.key(1)).await, Err(BridgeError::Closed));
+    assert_eq!(scene.bridge.subscribe(&scene.run, ResumeFrom::Start, QUIET).await.map(|view| view.resume), Err(BridgeError::Closed));
+    assert_eq!(scene.bridge.start().await, Err(BridgeError::Closed));
+    scene.bridge.cancel(&scene.run).await;
+    scene.bridge.mark_awaiting_input(&scene.run).await;
+    scene.bridge.cleanup(&scene.run, Duration::ZERO).await;
+}

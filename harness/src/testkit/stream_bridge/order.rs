@@ -1,0 +1,85 @@
+//! Order, sameness for all viewers, attempts.
+
+use super::*;
+use crate::runtime::stream_bridge::{BridgeError, ResumeResult};
+
+/// Ids are 1, 2, 3, ... and a viewer sees them so.
+pub async fn ids_count_from_one_without_holes(factory: &dyn StreamBridgeFactory) {
+    let scene = Scene::open(factory).await;
+    let published = scene.publish(1, 300).await;
+    assert_eq!(published, (1..=300).map(|seq| id(seq, 1)).collect::<Vec<_>>());
+    let mut view = scene.view(ResumeFrom::Start).await;
+    assert_eq!(view.resume, ResumeResult::From(1));
+    assert_eq!(ids(&mut view, 300).await, published);
+}
+
+/// Early, late and very late viewers see the same events, names and data.
+pub async fn every_viewer_sees_the_same_whenever_it_came(factory: &dyn StreamBridgeFactory) {
+    let scene = Scene::open(factory).await;
+    scene.publish(1, 1).await;
+    let mut early = scene.view(ResumeFrom::Start).await;
+    let name = EventName::Owned("messages|tools:1".to_owned());
+    scene.bridge.publish(&scene.key(1), name.clone(), Bytes::from_static(b"{}")).await.expect("published");
+    let mut late = scene.view(ResumeFrom::Start).await;
+    scene.publish(1, 100).await;
+    scene.end().await;
+    let mut very_late = scene.view(ResumeFrom::Start).await;
+    let seen = rest(&mut early).await;
+    assert_eq!(seen.len(), 103);
+    assert_eq!(seen[1], StreamItem::Event(StreamEvent { id: id(2, 1), event: name, data: Bytes::from_static(b"{}") }));
+    assert_eq!(rest(&mut late).await, seen);
+    assert_eq!(rest(&mut very_late).await, seen);
+}
+
+/// Each run counts for itself, and its viewers see only its events.
+pub async fn runs_do_not_mix(factory: &dyn StreamBridgeFactory) {
+    let one = Scene::open(factory).await;
+    let other = Scene { bridge: one.bridge.clone(), run: run_id("run-2") };
+    one.publish(1, 2).await;
+    other.publish(1, 3).await;
+    one.end().await;
+    let mut view = one.view(ResumeFrom::Start).await;
+    assert_eq!(rest(&mut view).await.len(), 3);
+    let mut view = other.view(ResumeFrom::Start).await;
+    assert_eq!(ids(&mut view, 3).await, [id(1, 1), id(2, 1), id(3, 1)]);
+    assert_silent(&mut view);
+}
+
+/// The first event of the next attempt has the next sequence number.
+pub async fn a_higher_attempt_goes_on_counting(factory: &dyn StreamBridgeFactory) {
+    let scene = Scene::open(factory).await;
+    scene.publish(1, 2).await;
+    assert_eq!(scene.publish(3, 2).await, [id(3, 3), id(4, 3)]);
+    let mut view = scene.view(ResumeFrom::Start).await;
+    assert_eq!(ids(&mut view, 4).await, [id(1, 1), id(2, 1), id(3, 3), id(4, 3)]);
+}
+
+/// A superseded attempt can neither publish nor end, and leaves no trace.
+pub async fn a_lower_attempt_is_fenced_off(factory: &dyn StreamBridgeFactory) {
+    let scene = Scene::open(factory).await;
+    scene.publish(1, 1).await;
+    scene.publish(2, 1).await;
+    let fenced = BridgeError::Fenced { run_id: scene.run.clone(), attempt: 1, current: 2 };
+    let published = scene.bridge.publish(&scene.key(1), EventName::Borrowed("values"), Bytes::from_static(b"1")).await;
+    assert_eq!(published, Err(fenced.clone()));
+    assert_eq!(scene.bridge.publish_end(&scene.key(1)).await, Err(fenced));
+    assert_eq!(scene.publish(2, 1).await, [id(3, 2)]);
+    let mut view = scene.view(ResumeFrom::Start).await;
+    assert_eq!(ids(&mut view, 3).await, [id(1, 1), id(2, 2), id(3, 2)]);
+    assert_silent(&mut view);
+}
+
+/// Viewers come and go; those that stay see everything.
+pub async fn a_viewer_that_leaves_disturbs_nobody(factory: &dyn StreamBridgeFactory) {
+    let scene = Scene::open(factory).await;
+    scene.publish(1, 1).await;
+    let mut stays = scene.view(ResumeFrom::Start).await;
+    for _ in 0..20 {
+        let mut leaves = scene.view(ResumeFrom::Start).await;
+        next_event(&mut leaves).await;
+        drop(leaves);
+        scene.publish(1, 1).await;
+    }
+    scene.end().await;
+    assert_eq!(rest(&mut stays).await.len(), 22);
+}

@@ -1,0 +1,115 @@
+//! The file tools on a real directory.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::clock::SystemClock;
+use crate::ids::{SeededIds, ThreadId};
+use crate::runtime::actor_context::ActorContext;
+use crate::runtime::agent::{EventSink, RunContext};
+use crate::runtime::runs::NodeSelector;
+use crate::sandbox::FileLimits;
+use crate::state::ThreadState;
+use crate::tools::{ToolRegistry, erase};
+
+struct Bench {
+    _dir: tempfile::TempDir,
+    tools: ToolRegistry,
+    ctx: ToolContext,
+}
+
+fn bench() -> Bench {
+    let dir = tempfile::tempdir().unwrap();
+    let home = FileHome::new(dir.path(), FileLimits::default());
+    let (sink, _events) = EventSink::channel();
+    let run = RunContext {
+        thread_id: ThreadId::parse("t").unwrap(),
+        run_id: crate::ids::RunId::parse("r").unwrap(),
+        actor: ActorContext::user("ann"),
+        options: Arc::default(),
+        tags: vec![],
+        recursion_limit: 100,
+        interrupt_before: NodeSelector::None,
+        interrupt_after: NodeSelector::None,
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(SeededIds::new(1)),
+        sink,
+        token: tokio_util::sync::CancellationToken::new(),
+    };
+    let mut tools = ToolRegistry::new();
+    tools.add(erase(Ls { home: home.clone(), max_chars: 20_000 }));
+    tools.add(erase(ReadFile { home: home.clone(), max_chars: 50_000 }));
+    tools.add(erase(WriteFile { home: home.clone() }));
+    tools.add(erase(StrReplace { home: home.clone() }));
+    tools.add(erase(PresentFiles { home }));
+    let ctx = ToolContext { run, call_id: "c".to_owned(), state: Arc::new(ThreadState::default()), answers: vec![] };
+    Bench { _dir: dir, tools, ctx }
+}
+
+impl Bench {
+    async fn call(&self, tool: &str, args: Value) -> Result<ToolOutput, String> {
+        let Value::Object(args) = args else { panic!("arguments are an object") };
+        self.tools.get(tool).unwrap().call(args, &self.ctx).await.map_err(|error| error.to_string())
+    }
+
+    async fn text(&self, tool: &str, args: Value) -> String {
+        self.call(tool, args).await.unwrap().content.text()
+    }
+}
+
+#[tokio::test]
+async fn a_file_is_written_listed_read_changed_and_presented() {
+    let bench = bench();
+    let path = "/mnt/user-data/outputs/notes/a.md";
+    assert_eq!(bench.text("write_file", json!({ "description": "try", "path": path, "content": "one\ntwo\n" })).await, "OK");
+    assert_eq!(bench.text("write_file", json!({ "path": path, "content": "three\n", "append": true })).await, "OK");
+    assert_eq!(bench.text("str_replace", json!({ "path": path, "old_str": "two", "new_str": "2" })).await, "OK");
+    assert_eq!(bench.text("read_file", json!({ "path": path, "start_line": 2, "end_line": 3 })).await, "2\nthree");
+    let listed = bench.text("ls", json!({ "path": "/mnt/user-data/outputs" })).await;
+    assert_eq!(listed, "/mnt/user-data/outputs/notes/\n/mnt/user-data/outputs/notes/a.md");
+    let presented = bench.call("present_files", json!({ "filepaths": [path] })).await.unwrap();
+    assert_eq!(presented.update.channels["artifacts"], json!([path]));
+}
+
+#[tokio::test]
+async fn only_existing_files_in_outputs_are_presented() {
+    let bench = bench();
+    bench.text("write_file", json!({ "path": "/mnt/user-data/workspace/a", "content": "x" })).await;
+    for path in ["/mnt/user-data/workspace/a", "/mnt/user-data/outputs/none", "/mnt/user-data/outputs/../workspace/a", "/etc/passwd"] {
+        let error = bench.call("present_files", json!({ "filepaths": [path] })).await.unwrap_err();
+        assert!(error.starts_with("Error:"), "{path}: {error}");
+    }
+    assert!(bench.call("present_files", json!({ "filepaths": [] })).await.is_err());
+}
+
+#[tokio::test]
+async fn wrong_arguments_name_the_field_and_the_tool() {
+    let error = bench().call("read_file", json!({ "path": 7 })).await.unwrap_err();
+    assert!(error.contains("read_file at path"), "{error}");
+    let error = bench().call("write_file", json!({ "path": "/mnt/user-data/workspace/a" })).await.unwrap_err();
+    assert!(error.contains("content"), "{error}");
+}
+
+#[tokio::test]
+async fn a_text_that_is_not_there_is_not_replaced_and_an_empty_one_changes_nothing() {
+    let bench = bench();
+    let path = "/mnt/user-data/workspace/a";
+    bench.text("write_file", json!({ "path": path, "content": "abc" })).await;
+    assert!(bench.call("str_replace", json!({ "path": path, "old_str": "z", "new_str": "y" })).await.unwrap_err().starts_with("Error:"));
+    assert_eq!(bench.text("str_replace", json!({ "path": path, "old_str": "", "new_str": "y" })).await, "OK");
+    assert_eq!(bench.text("read_file", json!({ "path": path })).await, "abc");
+}
+
+#[test]
+fn the_model_sees_every_parameter_with_its_description() {
+    let bench = bench();
+    for schema in bench.tools.schemas().iter() {
+        let fields = schema.parameters["properties"].as_object().unwrap();
+        assert!(!fields.is_empty() && fields.values().all(|field| field["description"].is_string()), "{}", schema.name);
+        assert!(!schema.description.is_empty());
+    }
+    let write = bench.tools.get("write_file").unwrap().schema();
+    assert_eq!(write.parameters["required"], json!(["path", "content"]));
+}

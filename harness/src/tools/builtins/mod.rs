@@ -1,0 +1,40 @@
+//! The tools that come with the framework, one per file.
+
+mod ls;
+mod present_files;
+mod read_file;
+mod str_replace;
+mod write_file;
+
+pub use ls::Ls;
+pub use present_files::PresentFiles;
+pub use read_file::ReadFile;
+pub use str_replace::StrReplace;
+pub use write_file::WriteFile;
+
+use super::{ToolContext, ToolError, ToolOutput};
+use crate::sandbox::{FileError, FileHome, PathError, ThreadFiles, VirtualPath, render};
+
+/// The files of the thread that a call belongs to.
+fn files_of(home: &FileHome, ctx: &ToolContext) -> ThreadFiles {
+    home.thread(&ctx.run.actor.user_id, &ctx.run.thread_id)
+}
+
+/// Reads the path a model wrote; one that is refused is the model's to mend.
+fn path(raw: &str) -> Result<VirtualPath, ToolError> {
+    VirtualPath::parse(raw).map_err(|error: PathError| ToolError::for_model(render::error(&error)))
+}
+
+/// The text of a failed file operation, for the model.
+fn failed(error: FileError) -> ToolError {
+    ToolError::for_model(render::error(&error))
+}
+
+/// The result of an operation with nothing to tell.
+fn done() -> ToolOutput {
+    ToolOutput::text(render::DONE)
+}
+
+#[cfg(test)]
+#[path = "builtins_tests.rs"]
+mod tests;
