@@ -27,6 +27,9 @@ impl Parts {
 
 /// The model of `entry`, or what to change in the entry.
 pub(super) fn build(entry: &ModelEntry, parts: &Parts) -> Result<Arc<dyn ChatModel>, String> {
+    if let Some(fault) = &entry.fault {
+        return Err(fault.clone());
+    }
     let kind = ProviderKind::parse(&entry.use_path).map_err(|error| format!("{error}; supported: {}", supported()))?;
     let info = ModelInfo {
         name: entry.name.clone(),

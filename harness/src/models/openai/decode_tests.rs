@@ -127,6 +127,13 @@ fn faults_in_tool_fragments_are_repaired() {
 }
 
 #[test]
+fn what_comes_with_a_call_is_kept_by_its_id() {
+    let signed = json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}, "thought_signature": "s", "type": "function"}]});
+    let message = message(&finished(&[signed]));
+    assert_eq!(message.additional_kwargs["tool_call_extras"], json!({"a": {"thought_signature": "s"}}));
+}
+
+#[test]
 fn endings_are_told_apart() {
     let text = events(&[json!({"content": "hi"})]);
     assert_eq!(decoded(&text).1, Some(DecodeError::Cut));

@@ -9,6 +9,8 @@ pub(in crate::models) struct Dialect {
     pub(in crate::models) default_base_url: Option<&'static str>,
     /// The field in which a past answer's reasoning is sent back, for servers that want it.
     pub(in crate::models) reasoning_field: Option<&'static str>,
+    /// What came with a tool call, such as the signature of the thoughts behind it, goes back with it.
+    pub(in crate::models) returns_call_extras: bool,
     /// `max_tokens` goes as `max_completion_tokens`: OpenAI's newer models refuse the old name.
     pub(in crate::models) renames_max_tokens: bool,
     /// `chat_template_kwargs.thinking` goes as `enable_thinking`.
@@ -21,6 +23,7 @@ impl Dialect {
         provider: "openai",
         default_base_url: Some("https://api.openai.com/v1"),
         reasoning_field: None,
+        returns_call_extras: false,
         renames_max_tokens: false,
         renames_thinking_switch: false,
     };
@@ -32,7 +35,8 @@ impl Dialect {
         ..Self::OPENAI
     };
     /// The same, on somebody else's server.
-    pub(in crate::models) const REASONING_REPLAY: Self = Self { provider: "openai", default_base_url: None, ..Self::DEEPSEEK };
+    pub(in crate::models) const REASONING_REPLAY: Self =
+        Self { provider: "openai", default_base_url: None, returns_call_extras: true, ..Self::DEEPSEEK };
     /// vLLM's own server.
     pub(in crate::models) const VLLM: Self = Self {
         provider: "vllm",

@@ -75,6 +75,24 @@ pub(super) struct CallDelta {
     pub(super) id: Option<String>,
     #[serde(default)]
     pub(super) function: Option<FunctionDelta>,
+    #[serde(default)]
+    extra_content: Option<Value>,
+    #[serde(default)]
+    thought_signature: Option<Value>,
+    #[serde(default, rename = "thoughtSignature")]
+    thought_signature_in_camel_case: Option<Value>,
+}
+
+impl CallDelta {
+    /// Takes out what the provider wants back with the call, as it spelled it; usually there is nothing.
+    pub(super) fn take_extras(&mut self) -> Map<String, Value> {
+        let spelled = [
+            ("extra_content", self.extra_content.take()),
+            ("thought_signature", self.thought_signature.take()),
+            ("thoughtSignature", self.thought_signature_in_camel_case.take()),
+        ];
+        spelled.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
