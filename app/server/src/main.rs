@@ -7,7 +7,8 @@ use deerflow_server::cli::{Cli, Command, ServeArgs};
 use deerflow_server::commands;
 use deerflow_server::commands::doctor::Probes;
 use deerflow_server::config::{ConfigHandle, Environment, Settings, load};
-use deerflow_server::serve;
+use deerflow_server::wiring::probes::{KnownProvider, OpenDatabase};
+use deerflow_server::{serve, telemetry};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -31,7 +32,8 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Config(command) => commands::config::run(&command, &environment, &mut commands::config::stdout()),
         Command::Doctor(args) => runtime()?.block_on(async {
             let mut out = std::io::stdout();
-            commands::doctor::run(&args, &environment, Probes::default(), &mut out).await
+            let probes = Probes { database: Some(&OpenDatabase), provider: Some(&KnownProvider) };
+            commands::doctor::run(&args, &environment, probes, &mut out).await
         }),
     }
 }
@@ -41,8 +43,7 @@ async fn serve(args: ServeArgs, environment: Environment) -> anyhow::Result<Exit
     let mut settings = Settings::from_environment(&environment)?;
     settings.host = args.host.unwrap_or(settings.host);
     settings.port = args.port.unwrap_or(settings.port);
-    let level = loaded.config.log_level.as_filter();
-    tracing_subscriber::fmt().with_env_filter(environment.filled("RUST_LOG").unwrap_or(level)).with_writer(std::io::stderr).init();
+    telemetry::start(&loaded.config, &environment);
     loaded.log();
     serve::run(settings, ConfigHandle::new(loaded, environment)).await?;
     Ok(ExitCode::SUCCESS)

@@ -1,15 +1,34 @@
-//! Serving the API.
+//! Serving the API, from a bound port to an orderly end.
 
-use crate::config::{ConfigHandle, Settings};
+use anyhow::Context;
+use deerflow_gateway::{ServeOptions, router, serve};
+use harness::runtime::tasks::{TaskKind, Tasks};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
-/// Runs the server until it is told to stop.
+use crate::config::{ConfigHandle, Settings, watch};
+use crate::lifecycle::{watch_signals, wind_down};
+use crate::wiring::App;
+
+/// Runs the server until a signal ends it.
 pub async fn run(settings: Settings, config: ConfigHandle) -> anyhow::Result<()> {
     let exposure = settings.exposure()?;
     tracing::info!("{exposure}");
-    anyhow::bail!(
-        "serving {} models on {}:{} is wired by the composition root",
-        config.current().models.len(),
-        settings.host,
-        settings.port
-    )
+    // Bound first: a port in use is told before anything is opened or recovered.
+    let address = format!("{}:{}", settings.host, settings.port);
+    let listener = TcpListener::bind((settings.host.as_str(), settings.port))
+        .await
+        .with_context(|| format!("cannot listen on {address}; set GATEWAY_PORT to a free port, or stop what uses this one"))?;
+    let shutdown = CancellationToken::new();
+    let services = Tasks::new();
+    let app = App::build(&settings, &config, shutdown.clone()).await?;
+    services.spawn(TaskKind::Service, "signals", watch_signals(shutdown.clone()));
+    services.spawn(TaskKind::Service, "configuration", watch(config, shutdown.clone()));
+    tracing::info!(address = %listener.local_addr()?, "ready");
+    let served = serve(listener, router(app.gateway.clone()), shutdown.clone(), ServeOptions::default()).await;
+    shutdown.cancel();
+    wind_down(&app.runs, &app.bridge, &app.tasks).await;
+    app.store_tasks.shut_down().await;
+    tracing::info!("stopped");
+    Ok(served?)
 }

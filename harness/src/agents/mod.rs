@@ -1,1 +1,9 @@
-//! Agents: the loop, and the lead agent that is built on it.
+//! Agents: the loop, the lead agent, and the catalog that finds them by name.
+
+pub mod agent_loop;
+mod builder;
+
+pub use builder::AgentBuilder;
+
+#[cfg(test)]
+pub(crate) mod test_support;

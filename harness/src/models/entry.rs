@@ -38,6 +38,8 @@ pub struct ModelEntry {
     pub api_key: Option<SecretString>,
     /// Every other key, for the provider.
     pub extra: Map<String, Value>,
+    /// Why the entry cannot work, where that is known already; asking for the model says it.
+    pub fault: Option<String>,
 }
 
 impl fmt::Debug for ModelEntry {

@@ -27,6 +27,9 @@ impl Parts {
 
 /// The model of `entry`, or what to change in the entry.
 pub(super) fn build(entry: &ModelEntry, parts: &Parts) -> Result<Arc<dyn ChatModel>, String> {
+    if let Some(fault) = &entry.fault {
+        return Err(fault.clone());
+    }
     let kind = ProviderKind::parse(&entry.use_path).map_err(|error| format!("{error}; supported: {}", supported()))?;
     let info = ModelInfo {
         name: entry.name.clone(),
@@ -64,6 +67,8 @@ fn supported() -> String {
         ProviderKind::StepFun,
         #[cfg(feature = "openai")]
         ProviderKind::Vllm,
+        #[cfg(feature = "openai")]
+        ProviderKind::MiniMax,
     ];
     kinds.map(ProviderKind::as_str).join(", ")
 }
@@ -76,6 +81,7 @@ fn openai_dialect(kind: ProviderKind) -> Option<super::openai::Dialect> {
         ProviderKind::DeepSeek => Some(Dialect::DEEPSEEK),
         ProviderKind::OpenAiCompatReplay | ProviderKind::MiMo | ProviderKind::StepFun => Some(Dialect::REASONING_REPLAY),
         ProviderKind::Vllm => Some(Dialect::VLLM),
+        ProviderKind::MiniMax => Some(Dialect::MINIMAX),
         _ => None,
     }
 }

@@ -10,6 +10,7 @@ mod classify;
 mod entry;
 mod error;
 mod factory;
+mod from_config;
 mod kinds;
 mod request;
 mod retry;

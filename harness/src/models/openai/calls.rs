@@ -1,12 +1,15 @@
 //! Puts tool-call fragments in order: finds the call a fragment belongs to and repairs missing indices, ids and names.
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use super::event::{CallDelta, FunctionDelta};
 use crate::messages::{MessageChunk, ToolCall, ToolCallChunk};
 
 /// More calls than this in one answer are a fault of the provider's stream.
 const MOST_CALLS: usize = 1024;
+
+/// Where the extras of a message's calls are kept, in its `additional_kwargs`.
+pub(super) const CALL_EXTRAS_KWARG: &str = "tool_call_extras";
 
 /// The calls of one answer, in the order of their first fragments.
 #[derive(Debug, Default)]
@@ -23,6 +26,7 @@ struct Slot {
     /// Arguments that came before the name.
     held: String,
     announced: bool,
+    extras: Map<String, Value>,
 }
 
 /// The answer has more calls than anybody can mean.
@@ -37,7 +41,8 @@ impl CallTable {
 
     /// Adds a fragment's pieces to `chunk`. Name and id stand on the first piece of a call only, however often the provider
     /// repeats them; a call is announced when its name is known.
-    pub(super) fn add(&mut self, fragment: CallDelta, chunk: &mut MessageChunk) -> Result<(), TooManyCalls> {
+    pub(super) fn add(&mut self, mut fragment: CallDelta, chunk: &mut MessageChunk) -> Result<(), TooManyCalls> {
+        let extras = fragment.take_extras();
         let id = fragment.id.filter(|id| !id.is_empty());
         let mut function = fragment.function.unwrap_or_default();
         let name = function.name.take().filter(|name| !name.is_empty());
@@ -51,16 +56,24 @@ impl CallTable {
         let slot = &mut self.slots[at];
         slot.id = slot.id.take().or(id);
         slot.name = slot.name.take().or(name);
+        slot.extras.extend(extras);
         slot.accept(at, function, chunk);
         Ok(())
     }
 
-    /// Announces the calls whose name never came; their results will tell the model so.
+    /// Announces the calls whose name never came, whose results will tell the model so, and adds what the provider wants
+    /// back with its calls, by their ids.
     pub(super) fn close(&mut self, chunk: &mut MessageChunk) {
         for (at, slot) in self.slots.iter_mut().enumerate() {
             if !slot.announced {
                 slot.announce(at, String::new(), chunk);
             }
+        }
+        let extras = |slot: &mut Slot| Some((slot.id.clone()?, Value::Object(std::mem::take(&mut slot.extras))));
+        let wanted = self.slots.iter_mut().filter(|slot| !slot.extras.is_empty());
+        let extras: Map<String, Value> = wanted.filter_map(extras).collect();
+        if !extras.is_empty() {
+            chunk.additional_kwargs.insert(CALL_EXTRAS_KWARG.to_owned(), Value::Object(extras));
         }
     }
 

@@ -7,7 +7,7 @@ use super::*;
 use crate::messages::{Message, MessageAccumulator, MessageKind};
 
 fn decoded_in(pieces: &[&[u8]]) -> (Vec<MessageChunk>, Option<DecodeError>) {
-    let mut decoder = Decoder::new("m1", "openai", "asked");
+    let mut decoder = Decoder::new("m1", Dialect::OPENAI, "asked");
     let mut chunks = Vec::new();
     for piece in pieces {
         if let Err(error) = decoder.push(piece, &mut chunks) {
@@ -127,6 +127,13 @@ fn faults_in_tool_fragments_are_repaired() {
 }
 
 #[test]
+fn what_comes_with_a_call_is_kept_by_its_id() {
+    let signed = json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}, "thought_signature": "s", "type": "function"}]});
+    let message = message(&finished(&[signed]));
+    assert_eq!(message.additional_kwargs["tool_call_extras"], json!({"a": {"thought_signature": "s"}}));
+}
+
+#[test]
 fn endings_are_told_apart() {
     let text = events(&[json!({"content": "hi"})]);
     assert_eq!(decoded(&text).1, Some(DecodeError::Cut));
@@ -166,6 +173,21 @@ fn content_in_parts_refusals_and_running_usage_are_understood() {
     assert_eq!(message.content.text(), "ano");
     assert_eq!(message.additional_kwargs["reasoning_content"], "r");
     assert_eq!(message.usage().map(|usage| usage.total_tokens), Some(3));
+}
+
+#[test]
+fn thoughts_in_details_and_in_the_text_are_parted_where_the_dialect_says_so() {
+    let stream = finished(&[
+        json!({"reasoning_details": [{"type": "reasoning.text", "text": "one "}, {"index": 1}]}),
+        json!({"content": "<think>two</th"}),
+        json!({"content": "ink>\n\nanswer"}),
+    ]);
+    let mut decoder = Decoder::new("m1", Dialect::MINIMAX, "asked");
+    let mut chunks = Vec::new();
+    decoder.push(stream.as_bytes(), &mut chunks).unwrap();
+    let parted = added_up(&chunks);
+    assert_eq!((parted.content.text().as_str(), &parted.additional_kwargs["reasoning_content"]), ("answer", &json!("one two")));
+    assert_eq!(message(&stream).content.text(), "<think>two</think>\n\nanswer");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::calls::CALL_EXTRAS_KWARG;
 use super::dialect::Dialect;
 use crate::messages::{Content, InvalidToolCall, Message, MessageKind, ToolCall, kwargs};
 use crate::models::{ModelRequest, ToolSchema};
@@ -63,6 +64,9 @@ pub(super) fn body(model: &str, settings: &Map<String, Value>, request: &ModelRe
     body.insert("stream_options".to_owned(), json!({"include_usage": true}));
     let own = settings.iter().filter(|(key, value)| !NOT_SENT.contains(&key.as_str()) && !value.is_null());
     body.extend(own.map(|(key, value)| (key.clone(), value.clone())));
+    if dialect.splits_reasoning {
+        body.insert("reasoning_split".to_owned(), json!(true));
+    }
     if dialect.renames_max_tokens
         && let Some(limit) = body.shift_remove("max_tokens")
     {
@@ -106,7 +110,10 @@ fn message(message: &Message, dialect: Dialect) -> Option<Value> {
         }
         MessageKind::Ai { tool_calls, invalid_tool_calls, .. } => {
             let text = message.content.text();
-            let calls: Vec<Value> = tool_calls.iter().map(call).chain(invalid_tool_calls.iter().map(invalid_call)).collect();
+            let mut calls: Vec<Value> = tool_calls.iter().map(call).chain(invalid_tool_calls.iter().map(invalid_call)).collect();
+            if dialect.returns_call_extras {
+                return_extras(&mut calls, message.additional_kwargs.get(CALL_EXTRAS_KWARG));
+            }
             set("role", json!("assistant"));
             set("content", if text.is_empty() && !calls.is_empty() { Value::Null } else { Value::String(text) });
             if let (Some(field), Some(reasoning)) = (dialect.reasoning_field, message.additional_kwargs.get(kwargs::REASONING_CONTENT)) {
@@ -123,7 +130,7 @@ fn message(message: &Message, dialect: Dialect) -> Option<Value> {
             return Some(Value::Object(object));
         }
     }
-    if let Some(name) = message.name.as_deref().and_then(wire_name) {
+    if let Some(name) = message.name.as_deref().filter(|_| !dialect.drops_names).and_then(wire_name) {
         set("name", json!(name));
     }
     Some(Value::Object(object))
@@ -141,6 +148,16 @@ fn invalid_call(call: &InvalidToolCall) -> Value {
 
 fn function_call(id: &str, name: &str, arguments: String) -> Value {
     json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+}
+
+/// Puts what came with each call back beside it.
+fn return_extras(calls: &mut [Value], extras: Option<&Value>) {
+    for call in calls.iter_mut().filter_map(Value::as_object_mut) {
+        let id = call.get("id").and_then(Value::as_str).unwrap_or_default();
+        if let Some(Value::Object(extras)) = extras.and_then(|extras| extras.get(id)) {
+            call.extend(extras.clone());
+        }
+    }
 }
 
 fn tool(tool: &ToolSchema) -> Value {

@@ -101,6 +101,22 @@ fn reasoning_goes_back_only_to_those_who_want_it() {
 }
 
 #[test]
+fn what_came_with_a_call_goes_back_with_it() {
+    let signed = Message::ai("").with(|body| {
+        body.kind = MessageKind::Ai {
+            tool_calls: vec![ToolCall::new("a", "f", Map::new()), ToolCall::new("b", "f", Map::new())],
+            invalid_tool_calls: vec![],
+            usage_metadata: None,
+        };
+        body.additional_kwargs.insert(CALL_EXTRAS_KWARG.to_owned(), json!({"b": {"thought_signature": "s"}}));
+    });
+    let calls = |dialect| sent(vec![signed.clone()], dialect)[1]["tool_calls"].clone();
+    assert_eq!(calls(Dialect::REASONING_REPLAY)[1]["thought_signature"], "s");
+    assert_eq!(calls(Dialect::REASONING_REPLAY)[0].get("thought_signature"), None);
+    assert_eq!(calls(Dialect::OPENAI)[1].get("thought_signature"), None);
+}
+
+#[test]
 fn provider_keys_pass_and_our_own_stay_here() {
     let body = with_settings(
         json!({
@@ -122,6 +138,9 @@ fn provider_keys_pass_and_our_own_stay_here() {
 fn dialects_rename_what_their_servers_name_differently() {
     let openai = with_settings(json!({"max_tokens": 9}), Dialect { renames_max_tokens: true, ..Dialect::OPENAI });
     assert_eq!((openai.get("max_tokens"), &openai["max_completion_tokens"]), (None, &json!(9)));
+    let minimax = sent(vec![Message::human("x").with(|body| body.name = Some("ann".to_owned()))], Dialect::MINIMAX);
+    assert_eq!(minimax[1], json!({"role": "user", "content": "x"}));
+    assert_eq!(with_settings(json!({}), Dialect::MINIMAX)["reasoning_split"], true);
     let vllm = with_settings(json!({"extra_body": {"chat_template_kwargs": {"thinking": false}}}), Dialect::VLLM);
     assert_eq!(vllm["chat_template_kwargs"], json!({"enable_thinking": false}));
 }

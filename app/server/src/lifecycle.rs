@@ -1,0 +1,56 @@
+//! The end of a process: one signal asks politely, a second one insists.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use harness::runtime::runs::RunsFacade;
+use harness::runtime::stream_bridge::StreamBridge;
+use harness::runtime::tasks::Tasks;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// How long live runs may go on once the server stops.
+const RUN_GRACE: Duration = Duration::from_secs(10);
+/// How long what is left may take to write its end.
+const END_GRACE: Duration = Duration::from_secs(10);
+/// How often to look whether the last run has ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Cancels `shutdown` at SIGTERM or SIGINT; a second signal ends the process at once, as a kill would: what was acknowledged is
+/// durable, and the next start ends what was under way.
+pub async fn watch_signals(shutdown: CancellationToken) -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut either = async || {
+        tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+        }
+    };
+    let first = either().await;
+    tracing::info!(signal = first, "shutting down; a second signal ends the process at once");
+    shutdown.cancel();
+    let second = either().await;
+    tracing::warn!(signal = second, "ending at once");
+    #[expect(clippy::exit, clippy::disallowed_methods, reason = "the operator insists; nothing may delay the end")]
+    std::process::exit(130);
+}
+
+/// Ends the runtime in order: no new runs, streams aborted so that clients come back, runs given time, then cancelled.
+pub async fn wind_down(runs: &Arc<RunsFacade>, bridge: &Arc<dyn StreamBridge>, tasks: &Tasks) {
+    tasks.token().cancel();
+    bridge.close().await;
+    if tokio::time::timeout(RUN_GRACE, no_live_runs(runs)).await.is_err() {
+        tracing::warn!(runs = runs.live_runs(), "runs still at work are cancelled");
+        runs.cancel_all();
+    }
+    if tokio::time::timeout(END_GRACE, tasks.shut_down()).await.is_err() {
+        tracing::error!(tasks = tasks.alive(), "some work did not end in time; the next start recovers it");
+    }
+}
+
+async fn no_live_runs(runs: &RunsFacade) {
+    while runs.live_runs() > 0 {
+        tokio::time::sleep(LOOK).await;
+    }
+}

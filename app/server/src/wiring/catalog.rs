@@ -1,0 +1,48 @@
+//! The configuration as clients may see it.
+
+use deerflow_gateway::ports::{CatalogView, FeatureView, ModelView, SuggestionsView, UploadLimits};
+
+use crate::config::ConfigHandle;
+
+/// Answers from the configuration in force.
+#[derive(Debug)]
+pub(super) struct ConfigCatalog(pub(super) ConfigHandle);
+
+impl CatalogView for ConfigCatalog {
+    fn models(&self) -> Vec<ModelView> {
+        let config = self.0.current();
+        config
+            .models
+            .iter()
+            .map(|model| ModelView {
+                name: model.name.clone(),
+                model: model.model.clone(),
+                display_name: model.display_name.clone(),
+                description: model.description.clone(),
+                supports_thinking: model.supports_thinking,
+                supports_reasoning_effort: model.supports_reasoning_effort,
+            })
+            .collect()
+    }
+
+    fn features(&self) -> FeatureView {
+        let config = self.0.current();
+        // What this build does not have is off, whatever the file says.
+        FeatureView { token_usage: config.token_usage.enabled, ..FeatureView::default() }
+    }
+
+    fn suggestions(&self) -> SuggestionsView {
+        let config = self.0.current();
+        let max_suggestions = u8::try_from(config.suggestions.max_suggestions).unwrap_or(5);
+        SuggestionsView { enabled: config.suggestions.enabled, max_suggestions }
+    }
+
+    fn uploads(&self) -> UploadLimits {
+        let config = self.0.current();
+        UploadLimits {
+            max_files: u32::try_from(config.uploads.max_files).unwrap_or(u32::MAX),
+            max_file_size: config.uploads.max_file_size,
+            max_total_size: config.uploads.max_total_size,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The composition root: the only place that names concrete types of several crates at once.
+
+mod agents;
+mod bridge;
+mod catalog;
+mod files;
+mod limits;
+pub mod probes;
+mod stores;
+
+use std::sync::Arc;
+
+use deerflow_gateway::GatewayState;
+use harness::clock::{Clock, SystemClock};
+use harness::ids::SystemIds;
+use harness::runtime::runs::{NullObserver, RunsFacade, RuntimeParts};
+use harness::runtime::stream_bridge::StreamBridge;
+use harness::runtime::tasks::Tasks;
+use harness::sandbox::{FileHome, FileLimits};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{ConfigHandle, Settings};
+use stores::Stores;
+
+/// A runtime and the state of a gateway over it.
+#[derive(Debug)]
+pub struct App {
+    /// The verbs of runs.
+    pub runs: Arc<RunsFacade>,
+    /// What handlers reach.
+    pub gateway: Arc<GatewayState>,
+    /// The road to viewers.
+    pub bridge: Arc<dyn StreamBridge>,
+    /// Tasks of runs and of the runtime's services.
+    pub tasks: Tasks,
+    /// Tasks of the stores: they end last.
+    pub store_tasks: Tasks,
+}
+
+impl App {
+    /// Opens the stores, recovers what a former process left, and puts everything together.
+    pub async fn build(settings: &Settings, config: &ConfigHandle, shutdown: CancellationToken) -> anyhow::Result<Self> {
+        let now = config.current();
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let ids = Arc::new(SystemIds::default());
+        let tasks = Tasks::new();
+        let store_tasks = Tasks::new();
+        let stores = Stores::open(&now, settings, &store_tasks).await?;
+        let bridge = bridge::open(&now)?;
+        bridge.start().await?;
+        let files = FileHome::new(settings.home.as_path(), FileLimits::default());
+        let agents = agents::resolver(config.clone(), files.clone(), clock.clone());
+        let runs = Arc::new(RunsFacade::new(
+            RuntimeParts {
+                bridge: bridge.clone(),
+                checkpointer: stores.checkpoints.clone(),
+                create: stores.runs.clone(),
+                commit: stores.commits.clone(),
+                query: stores.runs.clone(),
+                delete: stores.runs.clone(),
+                events: stores.events.clone(),
+                agents: agents.clone(),
+                observer: Arc::new(NullObserver),
+                clock: clock.clone(),
+                ids: ids.clone(),
+                tasks: tasks.clone(),
+            },
+            limits::of(&now),
+        ));
+        let recovered = runs.recover().await?;
+        if recovered > 0 {
+            tracing::warn!(runs = recovered, "ended runs that a former process left unfinished");
+        }
+        limits::follow(config, runs.clone(), &tasks);
+        let gateway = Arc::new(GatewayState {
+            runs: runs.clone(),
+            threads: stores.threads,
+            checkpoints: stores.checkpoints,
+            events: stores.events,
+            assistants: agents,
+            info: Arc::new(catalog::ConfigCatalog(config.clone())),
+            files: Arc::new(files::HomeFiles(files)),
+            started_at: clock.now(),
+            clock,
+            ids,
+            tasks: tasks.clone(),
+            shutdown,
+        });
+        Ok(Self { runs, gateway, bridge, tasks, store_tasks })
+    }
+}

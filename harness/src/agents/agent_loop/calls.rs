@@ -1,0 +1,79 @@
+//! Which calls of the last answer still have no result.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use crate::messages::{InvalidToolCall, Message, MessageKind, ToolCall};
+
+/// A call that is to be made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DueCall {
+    /// The call; without arguments when they were unreadable.
+    pub call: ToolCall,
+    /// Why the call cannot be made, when its arguments were unreadable.
+    pub unreadable: Option<String>,
+    /// Answers to the questions it asked before, in order.
+    pub answers: Vec<Value>,
+}
+
+impl DueCall {
+    /// The call's id.
+    pub fn id(&self) -> &str {
+        &self.call.id
+    }
+
+    pub(super) fn with_answers(self, answers: Vec<Value>) -> Self {
+        Self { answers, ..self }
+    }
+}
+
+impl From<&ToolCall> for DueCall {
+    fn from(call: &ToolCall) -> Self {
+        Self { call: call.clone(), unreadable: None, answers: Vec::new() }
+    }
+}
+
+/// The last answer of a model, and the results its calls have.
+#[derive(Debug)]
+pub(super) struct LastAnswer<'a> {
+    calls: Vec<DueCall>,
+    answered: HashSet<&'a str>,
+}
+
+impl LastAnswer<'_> {
+    pub(super) fn has_calls(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    pub(super) fn has_calls_without_result(&self) -> bool {
+        self.calls.iter().any(|call| !self.answered.contains(call.id()))
+    }
+}
+
+/// The last AI message with its calls, if there is one.
+pub(super) fn last_answer(messages: &[Message]) -> Option<LastAnswer<'_>> {
+    let at = messages.iter().rposition(Message::is_ai)?;
+    Some(LastAnswer { calls: calls_of(&messages[at]), answered: messages[at + 1..].iter().filter_map(Message::tool_call_id).collect() })
+}
+
+/// The calls of the last AI message that no tool message behind it answers.
+pub(super) fn calls_without_result(messages: &[Message]) -> Vec<DueCall> {
+    let Some(last) = last_answer(messages) else { return Vec::new() };
+    let LastAnswer { calls, answered } = last;
+    calls.into_iter().filter(|call| !answered.contains(call.id())).collect()
+}
+
+/// Readable calls, then unreadable ones, which are answered too, so that the model can mend them.
+fn calls_of(message: &Message) -> Vec<DueCall> {
+    let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &message.kind else { return Vec::new() };
+    tool_calls.iter().map(DueCall::from).chain(invalid_tool_calls.iter().filter_map(unreadable)).collect()
+}
+
+/// A call without an id cannot be answered, so it is none.
+fn unreadable(call: &InvalidToolCall) -> Option<DueCall> {
+    let id = call.id.as_deref().filter(|id| !id.is_empty())?;
+    let reason = call.error.clone().unwrap_or_else(|| "the arguments are not a JSON object".to_owned());
+    let name = call.name.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown_tool".to_owned());
+    Some(DueCall { call: ToolCall::new(id, name, Map::new()), unreadable: Some(reason), answers: Vec::new() })
+}

@@ -1,0 +1,220 @@
+//! The loop of an agent as a machine: it says what is due, is told how that ended, and never waits for anything.
+//!
+//! One round: `before_model` hooks, the model, `after_model` hooks in reverse, then a decision: a hook's jump wins; an answer
+//! without calls ends the run; calls without results go to the tools; calls whose results are all there already go round again.
+//! Every hook, the model and the tools count one super-step each.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::calls::{DueCall, calls_without_result, last_answer};
+use super::nodes::{LoopNodes, Place};
+use super::saved::Saved;
+use crate::middlewares::{Jump, Phase};
+use crate::runtime::agent::{AgentError, StopKind};
+use crate::runtime::checkpoint::PendingTask;
+use crate::runtime::runs::NodeSelector;
+use crate::state::ThreadState;
+
+/// What is to be done next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Run a hook of the middleware at `index` of the stack, then call [`LoopMachine::hook_done`].
+    Hook {
+        /// Which hook.
+        phase: Phase,
+        /// The middleware's place in the stack.
+        index: usize,
+    },
+    /// Ask the model, reduce its answer into the state, then call [`LoopMachine::model_done`].
+    CallModel,
+    /// Make these calls, reduce their results into the state, then call [`LoopMachine::tools_done`].
+    CallTools(Vec<DueCall>),
+    /// Stop.
+    Stop(StopKind),
+    /// Give up: more super-steps than allowed.
+    RecursionExceeded(u64),
+}
+
+/// How a batch of calls ended.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToolsDone {
+    /// A tool asked for the end of the run.
+    pub goto_end: bool,
+    /// Every call of the batch was to a known tool whose result is the run's result.
+    pub all_return_direct: bool,
+    /// Calls that asked a person instead of giving a result: call id and question.
+    pub questions: Vec<(String, Value)>,
+}
+
+/// What a run allows; not part of what is saved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunBounds {
+    /// Most super-steps of the run.
+    pub recursion_limit: u64,
+    /// Stop before these nodes.
+    pub interrupt_before: NodeSelector,
+    /// Stop after these nodes.
+    pub interrupt_after: NodeSelector,
+}
+
+/// Where an agent stands in its loop.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoopMachine {
+    nodes: Arc<LoopNodes>,
+    bounds: RunBounds,
+    saved: Saved,
+    place: Place,
+    /// Super-steps of this run.
+    steps: u64,
+    /// The node that is due may run although `interrupt_before` names it: the run was started to go on with it.
+    released: bool,
+    /// `interrupt_after` named the node that ran last.
+    halted: bool,
+}
+
+impl LoopMachine {
+    /// A machine at the beginning. `seed` makes the ids of its tasks its own.
+    pub fn new(nodes: Arc<LoopNodes>, bounds: RunBounds, seed: Uuid) -> Self {
+        let place = nodes.entry();
+        Self { saved: Saved::new(seed), nodes, bounds, place, steps: 0, released: false, halted: false }
+    }
+
+    /// A machine where another one stood when it was saved, perhaps in another process; super-steps are counted anew.
+    pub fn restore(nodes: Arc<LoopNodes>, bounds: RunBounds, machine: Value) -> Result<Self, AgentError> {
+        let saved: Saved =
+            serde_json::from_value(machine).map_err(|error| AgentError::Resume(format!("its saved position is unreadable: {error}")))?;
+        let place = saved.place(&nodes)?;
+        Ok(Self { nodes, bounds, saved, place, steps: 0, released: true, halted: false })
+    }
+
+    /// Takes answers to open questions. One open question takes any value; several take a map of question ids to values,
+    /// which may leave some open.
+    pub fn answer(&mut self, answers: Value) -> Result<(), AgentError> {
+        self.saved.questions.answer(answers)
+    }
+
+    /// What to do now. Asking twice gives the same.
+    pub fn next_step(&self, state: &ThreadState) -> Step {
+        if self.place == Place::End {
+            return Step::Stop(StopKind::Completed);
+        }
+        if let Some(open) = self.saved.questions.all_open() {
+            return Step::Stop(StopKind::Question(open));
+        }
+        let node = self.nodes.name(self.place);
+        if self.halted || (!self.released && self.bounds.interrupt_before.selects(node)) {
+            return Step::Stop(StopKind::Breakpoint);
+        }
+        if self.steps >= self.bounds.recursion_limit {
+            return Step::RecursionExceeded(self.bounds.recursion_limit);
+        }
+        match self.place {
+            Place::Hook(phase, nth) => match self.nodes.middleware(phase, nth) {
+                Some(index) => Step::Hook { phase, index },
+                None => Step::Stop(StopKind::Completed),
+            },
+            Place::Model => Step::CallModel,
+            Place::Tools => Step::CallTools(self.saved.questions.due(calls_without_result(state.messages()))),
+            Place::End => Step::Stop(StopKind::Completed),
+        }
+    }
+
+    /// The hook that was due has run, and its update is in `state`.
+    pub fn hook_done(&mut self, jump: Option<Jump>, state: &ThreadState) {
+        let Place::Hook(phase, nth) = self.place else { return };
+        let next = match jump {
+            Some(Jump::Model) => self.nodes.loop_entry(),
+            Some(Jump::Tools) if !calls_without_result(state.messages()).is_empty() => Place::Tools,
+            // After the last phase begins there is nothing left to end.
+            Some(Jump::End) if phase == Phase::AfterAgent => Place::End,
+            Some(Jump::End) => self.nodes.exit(),
+            Some(Jump::Tools) | None => self.nodes.hook_or(phase, nth + 1, || self.after_phase(phase, state)),
+        };
+        self.advance(next);
+    }
+
+    /// The model has answered, and its answer is in `state`.
+    pub fn model_done(&mut self, state: &ThreadState) {
+        let next = self.nodes.hook_or(Phase::AfterModel, 0, || self.decide(state));
+        self.advance(next);
+    }
+
+    /// The calls that were due have ended, and their results are in the state.
+    pub fn tools_done(&mut self, done: ToolsDone) {
+        let task = self.task_id();
+        self.saved.batch.goto_end |= done.goto_end;
+        self.saved.batch.all_direct &= done.all_return_direct;
+        self.saved.questions.asked(done.questions, task);
+        if self.saved.questions.is_empty() {
+            let batch = std::mem::take(&mut self.saved.batch);
+            self.advance(if batch.goto_end || batch.all_direct { self.nodes.exit() } else { self.nodes.loop_entry() });
+        } else {
+            // The node is still due, as the same task, until every question has its answer.
+            self.steps += 1;
+            self.released = true;
+        }
+    }
+
+    /// Where the loop stands.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Super-steps of this run so far.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The name of the node that is due.
+    pub fn node(&self) -> &str {
+        self.nodes.name(self.place)
+    }
+
+    /// The id of the task that is due: the same for as long as it is due, also after a restore.
+    pub fn task_id(&self) -> String {
+        self.saved.task_id(self.nodes.name(self.place))
+    }
+
+    /// The tasks that are due; none at the end.
+    pub fn due(&self) -> Vec<PendingTask> {
+        if self.place == Place::End {
+            return Vec::new();
+        }
+        let interrupts = self.saved.questions.shown();
+        vec![PendingTask { id: self.task_id(), name: self.node().to_owned(), interrupts, error: None }]
+    }
+
+    /// The machine as it is saved.
+    pub fn save(&self) -> Value {
+        self.saved.at(self.nodes.name(self.place))
+    }
+
+    fn after_phase(&self, phase: Phase, state: &ThreadState) -> Place {
+        match phase {
+            Phase::BeforeAgent => self.nodes.loop_entry(),
+            Phase::BeforeModel => Place::Model,
+            Phase::AfterModel => self.decide(state),
+            Phase::AfterAgent => Place::End,
+        }
+    }
+
+    fn decide(&self, state: &ThreadState) -> Place {
+        match last_answer(state.messages()) {
+            None => self.nodes.exit(),
+            Some(answer) if !answer.has_calls() => self.nodes.exit(),
+            Some(answer) if answer.has_calls_without_result() => Place::Tools,
+            Some(_) => self.nodes.loop_entry(),
+        }
+    }
+
+    fn advance(&mut self, next: Place) {
+        self.halted = self.bounds.interrupt_after.selects(self.nodes.name(self.place));
+        self.steps += 1;
+        self.saved.serial += 1;
+        self.released = false;
+        self.place = next;
+    }
+}

@@ -1,0 +1,80 @@
+//! The innermost end of a model call: asks the provider, passes its tokens on, and adds them up to the answer.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt};
+use tokio::time::Instant;
+
+use super::agent::Assembly;
+use crate::messages::{Message, MessageAccumulator};
+use crate::middlewares::ModelEnd;
+use crate::models::{ModelError, ModelErrorKind, ModelRequest};
+use crate::runtime::agent::{AgentEvent, MessageMeta, ModelCallRecord, RunContext};
+use crate::state::ThreadState;
+
+/// Asks the agent's own model.
+#[derive(Debug)]
+pub(super) struct Provider<'a> {
+    pub(super) parts: &'a Assembly,
+    /// Shared by all fragments of the call.
+    pub(super) meta: Arc<MessageMeta>,
+}
+
+impl Assembly {
+    /// The question that `state` puts to the model.
+    pub(super) fn request(&self, state: &ThreadState, ctx: &RunContext) -> ModelRequest {
+        ModelRequest {
+            message_id: ctx.ids.message_id(),
+            system: self.system.clone(),
+            messages: state.messages().to_vec(),
+            tools: self.schemas.clone(),
+            thinking: self.settings.thinking,
+            reasoning_effort: self.settings.reasoning_effort.clone(),
+            overrides: self.settings.overrides.clone(),
+        }
+    }
+}
+
+impl ModelEnd for Provider<'_> {
+    fn call<'a>(&'a self, request: ModelRequest, ctx: &'a RunContext) -> BoxFuture<'a, Result<Message, ModelError>> {
+        self.ask(request, ctx).boxed()
+    }
+}
+
+impl Provider<'_> {
+    async fn ask(&self, request: ModelRequest, ctx: &RunContext) -> Result<Message, ModelError> {
+        let model = self.parts.model.info().name.clone();
+        let caller = self.parts.caller.clone();
+        ctx.sink.emit(AgentEvent::ModelRequest { caller: caller.clone(), model: model.clone(), message_count: request.messages.len() });
+        let started = Instant::now();
+        let mut answer = MessageAccumulator::new(request.message_id.clone());
+        let mut whole = false;
+        let mut chunks = self.parts.model.stream(request).await?;
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk?;
+            answer.push(&chunk);
+            whole |= chunk.chunk_position.is_some();
+            ctx.sink.emit(AgentEvent::Token(Box::new(chunk), self.meta.clone()));
+        }
+        if !whole {
+            return Err(ModelError {
+                model,
+                kind: ModelErrorKind::Transient,
+                message: "the answer broke off before its end".to_owned(),
+                status: None,
+                retry_after: None,
+            });
+        }
+        let message = answer.finish();
+        ctx.sink.emit(AgentEvent::ModelCall(ModelCallRecord {
+            call_id: ctx.ids.random().to_string(),
+            caller,
+            model,
+            usage: message.usage().cloned(),
+            message: message.clone(),
+            latency_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        }));
+        Ok(message)
+    }
+}

@@ -1,0 +1,99 @@
+//! Calls that ask a person, and runs that come back with answers.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::agents::AgentBuilder;
+use crate::agents::test_support::*;
+use crate::runtime::agent::{Agent, AgentError, AgentStart, StopKind};
+use crate::tools::{Tool, ToolContext, ToolControl, ToolError, ToolOutput};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Wanted {
+    answers: usize,
+}
+
+/// Asks until it has as many answers as it wants, and notes every call.
+struct Asking(Arc<Mutex<Vec<String>>>);
+
+impl Tool for Asking {
+    type Args = Wanted;
+
+    fn name(&self) -> &str {
+        "asking"
+    }
+
+    fn description(&self) -> &str {
+        "Asks."
+    }
+
+    async fn call(&self, args: Wanted, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        self.0.lock().push(ctx.call_id.clone());
+        if ctx.answers.len() < args.answers {
+            let question = json!(format!("{} {}?", ctx.call_id, ctx.answers.len()));
+            return Ok(ToolOutput { control: ToolControl::Ask(question), ..ToolOutput::default() });
+        }
+        Ok(format!("{:?}", ctx.answers.iter().filter_map(Value::as_str).collect::<Vec<_>>()).into())
+    }
+}
+
+struct Scene {
+    agent: Arc<dyn Agent>,
+    made: Arc<Mutex<Vec<String>>>,
+}
+
+fn scene(wanted: &[(&'static str, usize)]) -> Scene {
+    let made = Arc::new(Mutex::new(vec![]));
+    let batch = Reply::Call(wanted.iter().map(|(id, answers)| (*id, "asking", json!({ "answers": answers }).to_string())).collect());
+    let model = ReplayModel::new([batch, Reply::Say("thanks")]);
+    Scene { agent: AgentBuilder::new(model).tool(Asking(made.clone())).build(), made }
+}
+
+fn questions(said: &Said) -> Vec<(String, String)> {
+    let Ok(StopKind::Question(list)) = said.outcome.as_ref().map(|outcome| outcome.kind.clone()) else { panic!("{:?}", said.outcome) };
+    list.iter().map(|entry| (entry["value"].as_str().unwrap().to_owned(), entry["id"].as_str().unwrap().to_owned())).collect()
+}
+
+#[tokio::test]
+async fn a_call_is_made_again_with_its_answers_and_its_siblings_are_not() {
+    let scene = scene(&[("a", 0), ("b", 2)]);
+    let said = ask(&scene.agent, "go").await;
+    assert_eq!(questions(&said).len(), 1);
+    assert_eq!(said.transcript(), ["human:go", "ai:", "tool:[]"]);
+    let due = &said.last_step().next[0];
+    assert_eq!((due.name.as_str(), due.interrupts.len()), ("tools", 1));
+    let again = run(&scene.agent, go_on(&said, AgentStart::Resume(json!("red"))), |_| {}).await;
+    assert_eq!(questions(&again)[0].0, "b 1?");
+    assert_ne!(questions(&again)[0].1, questions(&said)[0].1);
+    let done = run(&scene.agent, go_on(&again, AgentStart::Resume(json!("blue"))), |_| {}).await;
+    assert_eq!(done.transcript()[2..], ["tool:[]", "tool:[\"red\", \"blue\"]", "ai:thanks"]);
+    assert_eq!(*scene.made.lock(), ["a", "b", "b", "b"]);
+}
+
+#[tokio::test]
+async fn several_questions_take_a_map_that_may_leave_some_open() {
+    let scene = scene(&[("a", 1), ("b", 1)]);
+    let said = ask(&scene.agent, "go").await;
+    let open = questions(&said);
+    let refused = run(&scene.agent, go_on(&said, AgentStart::Resume(json!("one for all"))), |_| {}).await;
+    assert!(matches!(&refused.outcome, Err(AgentError::Resume(text)) if text.contains("2 questions")));
+    let half = run(&scene.agent, go_on(&said, AgentStart::Resume(json!({ open[1].1.as_str(): "B" }))), |_| {}).await;
+    assert_eq!(questions(&half), [open[0].clone()], "the other question stays, with its id");
+    assert_eq!(half.transcript()[2..], ["tool:[\"B\"]"]);
+    let done = run(&scene.agent, go_on(&half, AgentStart::Resume(json!("A"))), |_| {}).await;
+    assert_eq!(done.transcript()[2..], ["tool:[\"B\"]", "tool:[\"A\"]", "ai:thanks"]);
+    assert_eq!(*scene.made.lock(), ["a", "b", "b", "a"]);
+}
+
+#[tokio::test]
+async fn going_on_without_an_answer_asks_the_same_again() {
+    let scene = scene(&[("a", 1)]);
+    let said = ask(&scene.agent, "go").await;
+    let again = run(&scene.agent, go_on(&said, AgentStart::Continue), |_| {}).await;
+    assert_eq!(questions(&again), questions(&said));
+    assert_eq!(scene.made.lock().len(), 1);
+}

@@ -1,0 +1,126 @@
+//! Makes the calls of one answer side by side. Whatever a tool does, each call gets a result or asks a question.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::agent::Assembly;
+use super::calls::DueCall;
+use super::machine::ToolsDone;
+use crate::messages::{Message, MessageKind, ToolCall, ToolStatus};
+use crate::middlewares::ToolEnd;
+use crate::runtime::agent::{AgentError, AgentEvent, MessageMeta, RunContext, ToolCallRecord};
+use crate::runtime::tasks::panic_text;
+use crate::state::{StateUpdate, ThreadState};
+use crate::tools::{ToolContext, ToolControl, ToolError, ToolOutput, ToolRegistry};
+
+/// What a batch came to.
+#[derive(Debug, Default)]
+pub(super) struct BatchEnd {
+    /// What the calls write, in call order.
+    pub(super) updates: Vec<StateUpdate>,
+    /// What the machine needs to know.
+    pub(super) done: ToolsDone,
+    /// A tool ended the run.
+    pub(super) ended: Option<AgentError>,
+}
+
+/// What one call came to.
+struct CallEnd {
+    update: Option<StateUpdate>,
+    question: Option<(String, Value)>,
+    goto_end: bool,
+    /// Whether the result is the run's result; `None` when no known tool was called.
+    direct: Option<bool>,
+    ended: Option<AgentError>,
+}
+
+/// Makes all calls and waits for the last of them.
+pub(super) async fn run_batch(
+    parts: &Assembly,
+    ctx: &RunContext,
+    state: &Arc<ThreadState>,
+    meta: &Arc<MessageMeta>,
+    calls: Vec<DueCall>,
+) -> BatchEnd {
+    let ends = join_all(calls.into_iter().map(|call| run_call(parts, ctx, state, meta, call))).await;
+    let known: Vec<bool> = ends.iter().filter_map(|end| end.direct).collect();
+    let mut batch = BatchEnd::default();
+    batch.done.all_return_direct = !known.is_empty() && known.iter().all(|direct| *direct);
+    for end in ends {
+        batch.updates.extend(end.update);
+        batch.done.questions.extend(end.question);
+        batch.done.goto_end |= end.goto_end;
+        batch.ended = batch.ended.or(end.ended);
+    }
+    batch
+}
+
+async fn run_call(parts: &Assembly, ctx: &RunContext, state: &Arc<ThreadState>, meta: &Arc<MessageMeta>, due: DueCall) -> CallEnd {
+    let DueCall { call, unreadable, answers } = due;
+    ctx.sink.emit(AgentEvent::ToolStart { call_id: call.id.clone(), name: call.name.clone() });
+    let started = Instant::now();
+    let outcome = match unreadable {
+        Some(reason) => Ok(ToolOutput::error(format!(
+            "Error: the arguments of {} could not be read: {reason}. Write them as one JSON object and call the tool again.",
+            call.name
+        ))),
+        None => {
+            let context = ToolContext { run: ctx.clone(), call_id: call.id.clone(), state: state.clone(), answers };
+            let end = Registered(&parts.tools);
+            let work = async { parts.stack.tool(&end).run(&call, &context).await };
+            AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
+                let text = panic_text(panic.as_ref());
+                tracing::error!(tool = %call.name, call_id = %call.id, panic = %text, "a tool panicked");
+                Err(ToolError::for_model(format!("Error: {} failed unexpectedly (panic): {text}", call.name)))
+            })
+        }
+    };
+    let (output, ended) = match outcome {
+        Ok(output) => (output, None),
+        Err(ToolError::ForModel(text)) => (ToolOutput::error(text), None),
+        Err(ToolError::EndRun { name, message }) => (ToolOutput::error(message.clone()), Some(AgentError::Ended { name, message })),
+    };
+    if let ToolControl::Ask(question) = output.control {
+        return CallEnd { update: None, question: Some((call.id, question)), goto_end: false, direct: None, ended };
+    }
+    let goto_end = output.control == ToolControl::End;
+    let direct = parts.tools.get(&call.name).map(|tool| tool.return_direct() && output.status == ToolStatus::Success);
+    let message = result_message(&call, &output, ctx);
+    let mut update = output.update;
+    update.messages.insert(0, message.clone());
+    ctx.sink.emit(AgentEvent::Message(message.clone(), meta.clone()));
+    let latency_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    ctx.sink.emit(AgentEvent::ToolEnd(ToolCallRecord { call_id: call.id, name: call.name, message, latency_ms }));
+    CallEnd { update: Some(update), question: None, goto_end, direct, ended }
+}
+
+fn result_message(call: &ToolCall, output: &ToolOutput, ctx: &RunContext) -> Message {
+    Message::tool(call, output.content.clone(), output.status).with(|body| {
+        body.id = Some(output.message_id.clone().unwrap_or_else(|| ctx.ids.message_id()));
+        if let MessageKind::Tool { artifact, .. } = &mut body.kind {
+            *artifact = output.artifact.clone();
+        }
+    })
+}
+
+/// The innermost end of a tool call: the tool of that name.
+struct Registered<'a>(&'a ToolRegistry);
+
+impl ToolEnd for Registered<'_> {
+    fn call<'a>(&'a self, call: &'a ToolCall, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        match self.0.get(&call.name) {
+            Some(tool) => tool.call(call.args.clone(), ctx),
+            None => {
+                let names: Vec<&str> = self.0.names().collect();
+                let known = if names.is_empty() { "there are no tools".to_owned() } else { format!("the tools are: {}", names.join(", ")) };
+                let text = format!("Error: {:?} is not a tool; {known}. Use one of them or answer without.", call.name);
+                async { Err(ToolError::ForModel(text)) }.boxed()
+            }
+        }
+    }
+}

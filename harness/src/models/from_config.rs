@@ -1,0 +1,106 @@
+//! What the configuration says, in the terms of this module.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::{BreakerPolicy, ModelCatalog, ModelEntry, RetryPolicy};
+use crate::clock::Clock;
+use crate::config::{CircuitBreakerConfig, LlmCallConfig, ModelConfig, OpenKeys};
+
+impl From<&ModelConfig> for ModelEntry {
+    fn from(config: &ModelConfig) -> Self {
+        let map = |keys: &OpenKeys| Map::clone(keys);
+        let mut extra = map(&config.extra);
+        if config.use_responses_api == Some(true) {
+            extra.insert("use_responses_api".to_owned(), json!(true));
+        }
+        // The key moves into a type that hides it.
+        let api_key = config.extra.secret("api_key");
+        if let Some(Value::String(_)) = extra.get("api_key") {
+            extra.shift_remove("api_key");
+        }
+        Self {
+            name: config.name.clone(),
+            use_path: config.provider.clone(),
+            model: config.model.clone(),
+            display_name: config.display_name.clone(),
+            description: config.description.clone(),
+            supports_thinking: config.supports_thinking,
+            supports_reasoning_effort: config.supports_reasoning_effort,
+            supports_vision: config.supports_vision,
+            when_thinking_enabled: config.when_thinking_enabled.as_ref().map(map),
+            when_thinking_disabled: config.when_thinking_disabled.as_ref().map(map),
+            thinking: config.thinking.as_ref().map(map),
+            stream_chunk_timeout: config.stream_chunk_timeout,
+            api_key,
+            extra,
+            fault: config.require_resolved().err().map(|missing| missing.to_string()),
+        }
+    }
+}
+
+impl ModelCatalog {
+    /// The catalog of a configuration's entries.
+    pub fn from_config(models: &[ModelConfig], clock: Arc<dyn Clock>) -> Self {
+        Self::new(models.iter().map(ModelEntry::from), clock)
+    }
+}
+
+impl From<&LlmCallConfig> for RetryPolicy {
+    fn from(config: &LlmCallConfig) -> Self {
+        Self {
+            max_attempts: config.retry_max_attempts,
+            base: Duration::from_millis(config.retry_base_delay_ms),
+            cap: Duration::from_millis(config.retry_cap_delay_ms),
+            burst_base: Duration::from_millis(config.burst_retry_base_delay_ms),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<&CircuitBreakerConfig> for BreakerPolicy {
+    fn from(config: &CircuitBreakerConfig) -> Self {
+        Self { failure_threshold: config.failure_threshold, recovery: Duration::from_secs(config.recovery_timeout_sec) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret;
+
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::models::ModelErrorKind;
+
+    fn config(value: Value) -> ModelConfig {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn an_entry_keeps_every_key_and_hides_its_api_key() {
+        let entry = ModelEntry::from(&config(json!({
+            "name": "a", "use": "openai", "model": "m", "api_key": "sk-canary", "temperature": 1, "use_responses_api": true,
+            "context_window": 9, "pricing": {"currency": "EUR"}, "thinking": {"type": "enabled"}, "supports_vision": true,
+        })));
+        assert_eq!(entry.api_key.as_ref().map(ExposeSecret::expose_secret), Some("sk-canary"));
+        assert_eq!(json!(entry.extra), json!({"temperature": 1, "use_responses_api": true}));
+        assert_eq!(json!(entry.thinking), json!({"type": "enabled"}));
+        assert!(entry.supports_vision && entry.fault.is_none());
+    }
+
+    #[test]
+    fn the_policies_default_alike_on_both_sides() {
+        assert_eq!(RetryPolicy::from(&LlmCallConfig::default()), RetryPolicy::default());
+        assert_eq!(BreakerPolicy::from(&CircuitBreakerConfig::default()), BreakerPolicy::default());
+    }
+
+    #[test]
+    fn an_entry_known_to_be_faulty_says_so_when_it_is_asked_for() {
+        let mut entry = ModelEntry::new("a", "scripted", "m");
+        entry.fault = Some("`$KEY` has no value".to_owned());
+        let error = ModelCatalog::new([entry], Arc::new(SystemClock)).get("a").unwrap_err();
+        assert_eq!((error.kind, error.message.as_str()), (ModelErrorKind::Config, "`$KEY` has no value"));
+    }
+}
