@@ -51,6 +51,22 @@ impl ThreadState {
         }
     }
 
+    /// Takes over from an earlier state of the same thread where its messages stand in the log: an agent works on a copy
+    /// of its own, which does not learn what was stored meanwhile.
+    pub fn keep_log_places(&mut self, earlier: &Self) {
+        for (at, (message, place)) in self.messages.iter().zip(&mut self.log_places).enumerate() {
+            if place.is_some() {
+                continue;
+            }
+            // Nearly always the list has only grown.
+            let held = match earlier.messages.get(at) {
+                Some(held) if held.id == message.id => Some(at),
+                _ => earlier.messages.iter().rposition(|held| held.id == message.id),
+            };
+            *place = held.filter(|&held| earlier.messages[held] == *message).and_then(|held| earlier.log_places[held]);
+        }
+    }
+
     /// The value of a channel.
     pub fn channel(&self, name: &str) -> Option<&Value> {
         self.channels.get(name)
@@ -161,3 +177,7 @@ impl Serialize for ThreadState {
         map.end()
     }
 }
+
+#[cfg(test)]
+#[path = "thread_state_tests.rs"]
+mod tests;

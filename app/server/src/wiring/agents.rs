@@ -32,9 +32,17 @@ impl AgentResolver for R {
             return Err(UnknownAssistant::NotFound(assistant.to_owned()));
         }
         let config = self.config.current();
-        let catalog = ModelCatalog::new(config.models.iter().map(|m| { let mut e = ModelEntry::new(&m.name, &m.provider, &m.model); e.extra = (*m.extra).clone(); e }), self.clock.clone());
+        let catalog = ModelCatalog::new(
+            config.models.iter().map(|m| {
+                let mut e = ModelEntry::new(&m.name, &m.provider, &m.model);
+                e.extra = (*m.extra).clone();
+                e
+            }),
+            self.clock.clone(),
+        );
         let name = options.get("model_name").and_then(Value::as_str);
-        let model = catalog.get_or_default(name).map_err(|e| UnknownAssistant::Unusable { name: assistant.to_owned(), reason: e.to_string() })?;
+        let model =
+            catalog.get_or_default(name).map_err(|e| UnknownAssistant::Unusable { name: assistant.to_owned(), reason: e.to_string() })?;
         let home = self.files.clone();
         Ok(AgentBuilder::new(model)
             .tool(Ls { home: home.clone(), max_chars: 20000 })

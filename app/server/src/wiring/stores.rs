@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_stores::{
-    Database, DatabaseConfig, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlRunEventStore, SqlRunStore,
+    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlRunEventStore, SqlRunStore,
     SqlThreadStore,
 };
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend};
@@ -36,6 +36,12 @@ impl Stores {
         let (commits, events): (Arc<dyn RunCommitStore>, Arc<dyn RunEventStore>) = match config.run_events.backend {
             RunEventsBackend::Db => (runs.clone(), Arc::new(SqlRunEventStore::new(database.clone()))),
             RunEventsBackend::Memory => split(Arc::new(MemoryStores::new())),
+            RunEventsBackend::Jsonl => {
+                let directory = settings.home.join("run_events");
+                let journal = JsonlRunEventStore::open(&directory)
+                    .with_context(|| format!("run_events.backend is jsonl, but {} cannot be used", directory.display()))?;
+                split(Arc::new(journal))
+            }
             other => anyhow::bail!("run_events.backend {other:?} is not supported by this build"),
         };
         Ok(Self {

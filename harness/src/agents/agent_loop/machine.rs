@@ -218,4 +218,3 @@ impl LoopMachine {
         self.place = next;
     }
 }
-

@@ -78,7 +78,9 @@ impl Execution {
 
     async fn take_step(&mut self, step: StepEvent) -> Result<(), StreamEnd> {
         self.progress.dirty |= step.update.is_some();
-        self.progress.state = step.state;
+        let mut state = step.state;
+        std::sync::Arc::make_mut(&mut state).keep_log_places(&self.progress.state);
+        self.progress.state = state;
         self.progress.next = step.next;
         self.progress.machine = Some(step.machine);
         self.partial.clear();
