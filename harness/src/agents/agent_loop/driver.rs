@@ -128,7 +128,7 @@ impl Driver {
         let meta = self.meta();
         let task = self.start_task(MODEL, Value::Null);
         let request = self.parts.request(&self.state, &self.ctx);
-        let provider = Provider { parts: &self.parts, meta };
+        let provider = Provider::new(&self.parts, meta.clone());
         let answered = self.parts.stack.model(&self.ctx, &provider).run(request).await;
         let message = match answered {
             Ok(message) => message,
@@ -139,7 +139,13 @@ impl Driver {
                 return Err(AgentError::Model { message: text });
             }
         };
+        let spoken_for = !provider.has_streamed(&message);
         let update = self.with_ids(StateUpdate::messages([message]));
+        if spoken_for {
+            for message in &update.messages {
+                self.ctx.sink.emit(AgentEvent::Message(message.clone(), meta.clone()));
+            }
+        }
         self.reduce(vec![update.clone()])?;
         self.end_task(MODEL, task, json!(update), None);
         self.node = MODEL.to_owned();

@@ -13,7 +13,7 @@ mod questions;
 mod saved;
 mod tool_batch;
 
-pub use agent::{Assembly, LoopAgent, ModelSettings};
+pub use agent::{AgentParts, Assembly, LoopAgent, ModelSettings, Patience};
 pub use calls::DueCall;
 pub use machine::{LoopMachine, RunBounds, Step, ToolsDone};
 pub use nodes::{LoopNodes, Place};
