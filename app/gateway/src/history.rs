@@ -153,10 +153,10 @@ pub fn annotate(messages: &mut [Value], durations: &HashMap<String, i64>) {
 
 /// Writes `additional_kwargs.turn_duration`.
 pub fn add_turn_duration(message: &mut Value, seconds: i64) {
-    if let Some(extra) = message.as_object_mut().map(|fields| fields.entry("additional_kwargs").or_insert_with(|| Map::new().into())) {
-        if let Some(extra) = extra.as_object_mut() {
-            extra.insert("turn_duration".to_owned(), seconds.into());
-        }
+    let Some(fields) = message.as_object_mut() else { return };
+    let extra = fields.entry("additional_kwargs").or_insert_with(|| Map::new().into());
+    if let Some(extra) = extra.as_object_mut() {
+        extra.insert("turn_duration".to_owned(), seconds.into());
     }
 }
 

@@ -1,5 +1,7 @@
 //! The log: text for people or JSON for machines, always with the ids of the run and the thread a line belongs to.
 
+use std::io::IsTerminal;
+
 use harness::config::{AppConfig, LogFormat};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::FmtSpan;
@@ -12,6 +14,7 @@ pub fn start(config: &AppConfig, environment: &Environment) {
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(filter))
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_span_events(FmtSpan::NONE);
     let enhance = &config.logging.enhance;
     let started = if enhance.enabled && enhance.format == LogFormat::Json {

@@ -17,6 +17,6 @@ mod writer;
 
 pub use checkpoints::SqlCheckpointer;
 pub use connect::{Database, DatabaseConfig, OpenError, PostgresConfig};
-pub use run_events::SqlRunEventStore;
+pub use run_events::{JsonlRunEventStore, SqlRunEventStore};
 pub use runs::{SplitCommitStore, SqlRunStore};
 pub use threads::SqlThreadStore;

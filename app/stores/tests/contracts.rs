@@ -1,46 +1,107 @@
 //! Every store keeps every promise of its ports.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use deerflow_stores::{Database, DatabaseConfig, SqlCheckpointer, SqlRunEventStore, SqlRunStore};
+use deerflow_domain::testkit::ThreadStores;
+use deerflow_stores::{
+    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlRunEventStore, SqlRunStore,
+    SqlThreadStore,
+};
 use harness::runtime::tasks::Tasks;
-use harness::testkit::{Keep, RunStores};
+use harness::testkit::Keep;
+use sqlx::{Connection, Executor};
 
 /// The ports over one database.
-fn over(db: &Database, keep: Arc<dyn Keep>) -> RunStores {
+fn over(db: &Database, keep: Arc<dyn Keep>) -> ThreadStores {
     let runs = Arc::new(SqlRunStore::new(db.clone()));
-    RunStores {
-        create: runs.clone(),
-        commit: runs.clone(),
-        query: runs.clone(),
-        delete: runs,
-        events: Arc::new(SqlRunEventStore::new(db.clone())),
-        checkpoints: Arc::new(SqlCheckpointer::new(db.clone())),
-        keep,
+    ThreadStores {
+        threads: Arc::new(SqlThreadStore::new(db.clone())),
+        runs: harness::testkit::RunStores {
+            create: runs.clone(),
+            commit: runs.clone(),
+            query: runs.clone(),
+            delete: runs,
+            events: Arc::new(SqlRunEventStore::new(db.clone())),
+            checkpoints: Arc::new(SqlCheckpointer::new(db.clone())),
+            keep,
+        },
     }
 }
 
-async fn sqlite() -> RunStores {
+async fn sqlite() -> ThreadStores {
     let directory = tempfile::tempdir().unwrap();
     let tasks = Tasks::new();
     let db = Database::open(&DatabaseConfig::Sqlite(directory.path().to_owned()), &tasks).await.unwrap();
     over(&db, Arc::new((directory, tasks)))
 }
 
-async fn memory() -> RunStores {
+async fn memory() -> ThreadStores {
     let tasks = Tasks::new();
     let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
     over(&db, Arc::new(tasks))
 }
 
+/// Runs and threads in SQLite, the journal as JSON lines.
+async fn split() -> ThreadStores {
+    let directory = tempfile::tempdir().unwrap();
+    let tasks = Tasks::new();
+    let db = Database::open(&DatabaseConfig::Sqlite(directory.path().to_owned()), &tasks).await.unwrap();
+    let journal = Arc::new(JsonlRunEventStore::open(&directory.path().join("run_events")).unwrap());
+    let split = Arc::new(SplitCommitStore::new(SqlRunStore::new(db.clone()), journal.clone()));
+    let mut stores = over(&db, Arc::new((directory, tasks)));
+    stores.threads = Arc::new(SqlThreadStore::new(db).with_journal(journal.clone()));
+    stores.runs.commit = split.clone();
+    stores.runs.delete = split;
+    stores.runs.events = journal;
+    stores
+}
+
+/// A schema of the test's own, emptied before it is used.
+async fn postgres() -> ThreadStores {
+    #[expect(clippy::disallowed_methods, reason = "tests have no configuration to ask")]
+    let url = std::env::var("DEERFLOW_TEST_POSTGRES_URL").expect(
+        "set DEERFLOW_TEST_POSTGRES_URL to a scratch database such as postgres://user:password@host/database; the tests make schemas in it",
+    );
+    let mut hasher = DefaultHasher::new();
+    std::thread::current().name().hash(&mut hasher);
+    let schema = format!("deerflow_test_{:016x}", hasher.finish());
+    let mut direct = sqlx::PgConnection::connect(&url).await.unwrap();
+    direct.execute(sqlx::AssertSqlSafe(format!("DROP SCHEMA IF EXISTS {schema} CASCADE"))).await.unwrap();
+    direct.close().await.unwrap();
+    let tasks = Tasks::new();
+    let config = PostgresConfig { url: url.into(), schema: Some(schema), max_connections: 5 };
+    let db = Database::open(&DatabaseConfig::Postgres(config), &tasks).await.unwrap();
+    over(&db, Arc::new(tasks))
+}
+
+macro_rules! all_suites {
+    ($attrs:tt $open:path) => {
+        async fn runs() -> harness::testkit::RunStores {
+            $open().await.runs
+        }
+        harness::run_store_suite!($attrs runs);
+        harness::run_events_suite!($attrs runs);
+        harness::checkpointer_suite!($attrs runs);
+        deerflow_domain::thread_store_suite!($attrs $open);
+    };
+}
+
 mod sqlite {
-    harness::run_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::sqlite);
-    harness::run_events_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::sqlite);
-    harness::checkpointer_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::sqlite);
+    all_suites!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::sqlite);
 }
 
 mod sqlite_in_memory {
-    harness::run_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::memory);
-    harness::run_events_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::memory);
-    harness::checkpointer_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::memory);
+    all_suites!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::memory);
+}
+
+mod sqlite_with_jsonl {
+    all_suites!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::split);
+}
+
+mod postgres_server {
+    all_suites!([
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        #[ignore = "needs DEERFLOW_TEST_POSTGRES_URL; make test-external runs it"]
+    ] super::postgres);
 }

@@ -149,7 +149,7 @@ mod tests {
     #[cfg(feature = "openai")]
     #[test]
     fn every_kind_that_speaks_chat_completions_is_built() {
-        for kind in ["openai", "deepseek", "openai_compat_replay", "mimo", "stepfun", "vllm"] {
+        for kind in ["openai", "deepseek", "openai_compat_replay", "mimo", "stepfun", "vllm", "minimax"] {
             let mut entry = ModelEntry::new("m", kind, "x");
             entry.extra.insert("base_url".to_owned(), serde_json::json!("http://127.0.0.1:1/v1"));
             let model = catalog(vec![entry]).get("m").unwrap();

@@ -67,6 +67,8 @@ fn supported() -> String {
         ProviderKind::StepFun,
         #[cfg(feature = "openai")]
         ProviderKind::Vllm,
+        #[cfg(feature = "openai")]
+        ProviderKind::MiniMax,
     ];
     kinds.map(ProviderKind::as_str).join(", ")
 }
@@ -79,6 +81,7 @@ fn openai_dialect(kind: ProviderKind) -> Option<super::openai::Dialect> {
         ProviderKind::DeepSeek => Some(Dialect::DEEPSEEK),
         ProviderKind::OpenAiCompatReplay | ProviderKind::MiMo | ProviderKind::StepFun => Some(Dialect::REASONING_REPLAY),
         ProviderKind::Vllm => Some(Dialect::VLLM),
+        ProviderKind::MiniMax => Some(Dialect::MINIMAX),
         _ => None,
     }
 }

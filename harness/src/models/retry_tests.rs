@@ -81,6 +81,11 @@ impl ChatModel for Flaky {
     }
 }
 
+/// Runs live in tasks that move between threads.
+fn movable<F: Future + Send>(future: F) -> F {
+    future
+}
+
 async fn run(model: &Flaky, breaker: Option<Arc<CircuitBreaker>>) -> (Result<String, ModelError>, Vec<RetryNotice>) {
     let request = ModelRequest {
         message_id: "m1".to_owned(),
@@ -99,7 +104,7 @@ async fn run(model: &Flaky, breaker: Option<Arc<CircuitBreaker>>) -> (Result<Str
         jitter: &mut || 0.5,
         on_retry: &mut |notice| notices.push(notice.clone()),
     };
-    let outcome = match stream_with_retry(model, request, retry).await {
+    let outcome = match movable(stream_with_retry(model, request, retry)).await {
         Ok(stream) => stream.map_ok(|chunk| chunk.content).try_collect().await,
         Err(error) => Err(error),
     };

@@ -1,3 +1,5 @@
+//! Reducing messages and channels into a state.
+
 use serde_json::json;
 
 use super::*;

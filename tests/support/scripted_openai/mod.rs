@@ -9,6 +9,7 @@
 //! | `[[tool:NAME {json}]]` | one turn with one tool call |
 //! | `[[tools:[{"name":N,"args":{}}]]]` | one turn with parallel tool calls |
 //! | `[[rawtool:NAME "text"]]` | a tool call whose argument text is not JSON |
+//! | `[[ghost:NAME {json}]]` | a call of a tool that was not offered |
 //! | `[[frag]]` | tool-call arguments one character per chunk |
 //! | `[[slow 50x20ms]]` | final text in 50 pieces, 20 ms apart |
 //! | `[[delay 300]]` | 300 ms before the first byte of every turn |
@@ -21,7 +22,7 @@
 //! | `[[usage 11,7]]` | prompt and completion token counts |
 //! | `... then say TEXT` | the final text |
 //!
-//! Tools count only when the request offers them, so side prompts that quote the user get a text answer.
+//! Tools count only when the request offers them (ghosts: when it offers any), so side prompts that quote the user get a text answer.
 //! Messages that are nothing but `<tag>...</tag>` blocks are passed over.
 //! `/__log` lists what callers sent, `/__reset` forgets it.
 

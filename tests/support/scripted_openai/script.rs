@@ -15,6 +15,8 @@ pub struct Call {
     pub tool: String,
     /// The argument text, sent as it was written; JSON unless the directive was `rawtool`.
     pub arguments: String,
+    /// Whether it is called although nobody offers it.
+    pub ghost: bool,
 }
 
 /// `[[slow 50x20ms]]`: this many pieces, this far apart.
@@ -227,14 +229,16 @@ impl<'a> Directive<'a> {
             let Some((calls, used)) = listed else {
                 return Ok(None);
             };
-            let calls = calls
-                .into_iter()
-                .map(|call| Call { tool: call.name, arguments: call.args.map_or_else(|| "{}".to_owned(), |args| args.get().to_owned()) });
+            let calls = calls.into_iter().map(|call| Call {
+                tool: call.name,
+                arguments: call.args.map_or_else(|| "{}".to_owned(), |args| args.get().to_owned()),
+                ghost: false,
+            });
             return Ok(closed(Self::Calls(calls.collect()), body, "tools:".len() + used));
         }
-        for (prefix, raw) in [("tool:", false), ("rawtool:", true)] {
+        for prefix in ["tool:", "rawtool:", "ghost:"] {
             if let Some(named) = body.strip_prefix(prefix) {
-                return Self::read_call(body, prefix, named, raw);
+                return Self::read_call(body, prefix, named);
             }
         }
         let Some(end) = body.find("]]") else {
@@ -244,7 +248,7 @@ impl<'a> Directive<'a> {
         Ok(Some((Self::Word { word, argument: argument.trim() }, end + 2)))
     }
 
-    fn read_call(body: &'a str, prefix: &str, named: &str, raw: bool) -> Result<Option<(Self, usize)>, ScriptError> {
+    fn read_call(body: &'a str, prefix: &str, named: &str) -> Result<Option<(Self, usize)>, ScriptError> {
         let name_ends = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '-'));
         let Some(name_length) = named.find(name_ends) else {
             return Ok(None);
@@ -255,11 +259,12 @@ impl<'a> Directive<'a> {
         }
         let tail = named[name_length..].trim_start();
         let start = body.len() - tail.len();
+        let ghost = prefix == "ghost:";
         if tail.starts_with("]]") {
-            let call = Call { tool, arguments: "{}".to_owned() };
+            let call = Call { tool, arguments: "{}".to_owned(), ghost };
             return Ok(closed(Self::Calls(vec![call]), body, start));
         }
-        let (arguments, used) = if raw {
+        let (arguments, used) = if prefix == "rawtool:" {
             let text = json_prefix::<String>(tail, &format!("{prefix}{tool}"), "a JSON string")?;
             let Some((text, used)) = text else {
                 return Ok(None);
@@ -272,7 +277,7 @@ impl<'a> Directive<'a> {
             };
             (tail[..used].trim().to_owned(), used)
         };
-        Ok(closed(Self::Calls(vec![Call { tool, arguments }]), body, start + used))
+        Ok(closed(Self::Calls(vec![Call { tool, arguments, ghost }]), body, start + used))
     }
 }
 

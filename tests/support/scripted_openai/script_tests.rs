@@ -7,7 +7,7 @@ fn script(text: &str) -> Script {
 }
 
 fn call(tool: &str, arguments: &str) -> Call {
-    Call { tool: tool.to_owned(), arguments: arguments.to_owned() }
+    Call { tool: tool.to_owned(), arguments: arguments.to_owned(), ghost: false }
 }
 
 #[test]
@@ -32,6 +32,12 @@ fn tool_calls_are_steps_in_order_and_the_told_text_ends_them() {
         ]
     );
     assert_eq!(script.say, Say::Told("all good".to_owned()));
+}
+
+#[test]
+fn a_ghost_is_a_call_that_nobody_offers() {
+    assert_eq!(script(r#"[[ghost:g {"a": 1}]]"#).steps, [vec![Call { ghost: true, ..call("g", r#"{"a": 1}"#) }]]);
+    assert_eq!(script("[[ghost:g]]").steps, [vec![Call { ghost: true, ..call("g", "{}") }]]);
 }
 
 #[test]

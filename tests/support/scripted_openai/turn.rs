@@ -64,7 +64,8 @@ impl Turn {
     pub(super) fn compose(request: &ChatRequest, cue: &Cue, script: &Script, failing: impl FnOnce() -> bool) -> Self {
         let offered = request.offered_tools();
         let mut steps = script.steps.iter().filter_map(|calls| {
-            let calls: Vec<&Call> = calls.iter().filter(|call| offered.contains(call.tool.as_str())).collect();
+            let calls: Vec<&Call> =
+                calls.iter().filter(|call| offered.contains(call.tool.as_str()) || (call.ghost && !offered.is_empty())).collect();
             (!calls.is_empty()).then_some(calls)
         });
         let calls = steps.nth(cue.step);

@@ -87,7 +87,7 @@ pub(crate) async fn get(State(state): App, dialect: Dialect, ids: Ids) -> Answer
 /// `GET /assistants/{id}/graph`: the nodes that runs can be stopped at, one after the other.
 pub(crate) async fn graph(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Answer {
     let xray = query.get("xray").unwrap_or("false").to_ascii_lowercase();
-    if !matches!(xray.as_str(), "true" | "false") && xray.parse::<u32>().is_ok_and(|depth| depth > 0) == false {
+    if !matches!(xray.as_str(), "true" | "false") && !xray.parse::<u32>().is_ok_and(|depth| depth > 0) {
         return Err(ApiError::Unprocessable("xray must be true, false or a positive number".to_owned()));
     }
     let info = find(&state, &ids, dialect, true).await?;

@@ -7,9 +7,13 @@ use serde_json::{Value, json};
 use crate::dialect::Dialect;
 use crate::input::assistant_uuid;
 
-/// Whether the run was undone: it left nothing behind.
+/// The stop reason of a run that was undone.
+const ROLLED_BACK: &str = "rolled_back";
+
+/// Whether the run was undone: it left nothing behind. One that was cancelled before it began has no stop reason.
 pub fn is_rolled_back(run: &RunRecord) -> bool {
-    run.cancel == Some(CancelAction::Rollback) && run.status == RunStatus::Interrupted
+    let never_began = run.cancel == Some(CancelAction::Rollback) && run.status == RunStatus::Interrupted;
+    never_began || run.stop_reason.as_deref() == Some(ROLLED_BACK)
 }
 
 /// The word for a run's status. A rolled-back run reads `error` in DeerFlow; the platform does not show it at all.

@@ -66,6 +66,12 @@ pub enum Reload {
     Refused(ConfigError),
 }
 
+impl std::fmt::Debug for ConfigHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConfigHandle").field("path", &self.inner.path).finish_non_exhaustive()
+    }
+}
+
 impl ConfigHandle {
     /// Puts `loaded` in force.
     pub fn new(loaded: Loaded, environment: Environment) -> Self {

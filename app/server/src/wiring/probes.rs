@@ -33,6 +33,6 @@ pub struct KnownProvider;
 
 impl ProviderProbe for KnownProvider {
     fn probe(&self, model: &ModelConfig) -> Result<String, String> {
-        super::agents::check_entry(model).map(|kind: ProviderKind| kind.to_string())
+        super::agents::check_entry(model).map(|kind: ProviderKind| kind.as_str().to_owned())
     }
 }

@@ -31,15 +31,14 @@ impl Stores {
         let database = Database::open(&database_of(config, settings)?, tasks).await?;
         let runs = Arc::new(SqlRunStore::new(database.clone()));
         let split = |events: Arc<dyn RunEventStore>| -> (Arc<dyn RunCommitStore>, Arc<dyn RunEventStore>) {
-            (Arc::new(SplitCommitStore::new(runs.clone(), events.clone())), events)
+            (Arc::new(SplitCommitStore::new((*runs).clone(), events.clone())), events)
         };
         let (commits, events): (Arc<dyn RunCommitStore>, Arc<dyn RunEventStore>) = match config.run_events.backend {
             RunEventsBackend::Db => (runs.clone(), Arc::new(SqlRunEventStore::new(database.clone()))),
             RunEventsBackend::Memory => split(Arc::new(MemoryStores::new())),
             RunEventsBackend::Jsonl => {
                 let directory = settings.home.join("run_events");
-                let journal = JsonlRunEventStore::open(&directory, tasks)
-                    .await
+                let journal = JsonlRunEventStore::open(&directory)
                     .with_context(|| format!("run_events.backend is jsonl, but {} cannot be used", directory.display()))?;
                 split(Arc::new(journal))
             }

@@ -1,11 +1,9 @@
 //! The journal as files: one per thread, one JSON object per line, flushed to the disk before an append returns.
 //!
 //! A crash in the middle of an append leaves a torn last line; it is cut off when the thread is next opened, because that append
-//! never returned. One process may use a directory at a time: the data directory's lock sees to that.
+//! never returned. A batch over several threads is whole per thread. One process may use a directory at a time.
 
-use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,14 +12,111 @@ use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, StoreError, category};
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
+use super::jsonl_file::Journal;
 use crate::entity::{micros, moment};
+use crate::lock::DataLock;
 
 /// The journal over files of JSON lines.
 #[derive(Debug, Clone)]
 pub struct JsonlRunEventStore {
-    directory: Arc<PathBuf>,
-    threads: Arc<Mutex<HashMap<ThreadId, Arc<Mutex<Option<Journal>>>>>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    directory: PathBuf,
+    /// One lock per thread: appends to it are in order, and reads never see half of one.
+    threads: Mutex<HashMap<ThreadId, Arc<Mutex<Journal>>>>,
+    _lock: DataLock,
+}
+
+impl JsonlRunEventStore {
+    /// Keeps its files in `directory`, which is made when missing.
+    pub fn open(directory: &Path) -> Result<Self, StoreError> {
+        let unusable = |error: std::io::Error| StoreError::NotWritable(format!("{}: {error}", directory.display()));
+        std::fs::create_dir_all(directory).map_err(unusable)?;
+        let lock = DataLock::take(directory).map_err(unusable)?;
+        let lock = lock.ok_or_else(|| StoreError::Unavailable(format!("another process uses {}", directory.display())))?;
+        Ok(Self { shared: Arc::new(Shared { directory: directory.to_owned(), threads: Mutex::default(), _lock: lock }) })
+    }
+
+    /// Works on a thread's file away from the async threads. The work runs to its end even when the caller goes away, so a file
+    /// is never left half written by that.
+    async fn with<T: Send + 'static>(
+        &self,
+        thread: &ThreadId,
+        work: impl FnOnce(&mut Journal) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let journal = {
+            let mut threads = self.shared.threads.lock();
+            let journal =
+                threads.entry(thread.clone()).or_insert_with(|| Arc::new(Mutex::new(Journal::new(&self.shared.directory, thread))));
+            Arc::clone(journal)
+        };
+        let done = tokio::task::spawn_blocking(move || work(&mut journal.lock())).await;
+        done.map_err(|error| StoreError::Failed(format!("the journal of thread {thread}: {error}")))?
+    }
+
+    async fn matching(
+        &self,
+        thread: &ThreadId,
+        owner: &Owner,
+        wanted: impl Fn(&RunEvent) -> bool + Send + 'static,
+    ) -> Result<Vec<RunEvent>, StoreError> {
+        let owner = owner.resolve()?;
+        let rows = self.with(thread, |journal| journal.read()).await?;
+        Ok(rows.into_iter().filter(|row| (owner.is_none() || row.event.user_id == owner) && wanted(row)).collect())
+    }
+}
+
+#[async_trait]
+impl RunEventStore for JsonlRunEventStore {
+    async fn append(&self, events: Vec<NewRunEvent>) -> Result<Vec<u64>, StoreError> {
+        let mut of_thread: BTreeMap<ThreadId, Vec<(usize, NewRunEvent)>> = BTreeMap::new();
+        let mut seqs = vec![0; events.len()];
+        for (n, mut event) in events.into_iter().enumerate() {
+            event.created_at = moment(micros(event.created_at));
+            of_thread.entry(event.thread_id.clone()).or_default().push((n, event));
+        }
+        for (thread, batch) in of_thread {
+            let (places, events): (Vec<usize>, Vec<NewRunEvent>) = batch.into_iter().unzip();
+            let first = self.with(&thread, move |journal| journal.append(events)).await?;
+            for (place, seq) in places.into_iter().zip(first..) {
+                seqs[place] = seq;
+            }
+        }
+        Ok(seqs)
+    }
+
+    async fn list(&self, thread: &ThreadId, query: &EventQuery, owner: &Owner) -> Result<Vec<RunEvent>, StoreError> {
+        let (limit, order, query) = (query.limit, query.order, query.clone());
+        let mut rows = self
+            .matching(thread, owner, move |row| {
+                query.run_id.as_ref().is_none_or(|run| row.event.run_id == *run)
+                    && query.category.as_ref().is_none_or(|category| row.event.category == *category)
+                    && (query.event_types.is_empty() || query.event_types.contains(&row.event.event_type))
+                    && query.after_seq.is_none_or(|seq| row.seq > seq)
+                    && query.before_seq.is_none_or(|seq| row.seq < seq)
+            })
+            .await?;
+        match order {
+            Order::Oldest => rows.truncate(limit),
+            Order::Newest => drop(rows.drain(..rows.len().saturating_sub(limit))),
+        }
+        Ok(rows)
+    }
+
+    async fn count_messages(&self, thread: &ThreadId, owner: &Owner) -> Result<u64, StoreError> {
+        Ok(self.matching(thread, owner, |row| row.event.category == category::MESSAGE).await?.len() as u64)
+    }
+
+    async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), StoreError> {
+        let run = run.clone();
+        self.with(thread, move |journal| journal.delete_run(&run)).await
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.with(thread, Journal::delete).await
+    }
 }

@@ -115,7 +115,7 @@ impl Answer {
         if kind.starts_with("text/html") {
             return Err(asker.error(ModelErrorKind::Config, "the server answered with a web page: check `base_url`".to_owned()));
         }
-        let decoder = Decoder::new(request.message_id, asker.dialect.provider, &asker.info.model);
+        let decoder = Decoder::new(request.message_id, asker.dialect, &asker.info.model);
         Ok(Self { asker, response, decoder, ready: VecDeque::new(), deadline, streamed: !kind.contains("json"), over: false, fault: None })
     }
 

@@ -3,8 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::calls::{CallTable, TooManyCalls};
+use super::dialect::Dialect;
 use super::event::{Choice, Event};
 use super::sse::{EventCutter, EventTooLong, LONGEST_EVENT};
+use super::think::ThinkSplitter;
 use crate::messages::{MessageChunk, UsageMetadata, kwargs};
 
 /// Why a stream cannot be decoded any further.
@@ -57,9 +59,11 @@ pub(super) struct Decoder {
 #[derive(Debug)]
 struct Answer {
     message_id: String,
-    provider: String,
+    provider: &'static str,
     model: String,
     calls: CallTable,
+    /// For models that write their thoughts into the text.
+    splitter: Option<ThinkSplitter>,
     usage: Option<UsageMetadata>,
     finish_reason: Option<String>,
     any_choice: bool,
@@ -68,12 +72,13 @@ struct Answer {
 
 impl Decoder {
     /// A decoder for the message `message_id`; `model` is the name to report when the provider gives none.
-    pub(super) fn new(message_id: impl Into<String>, provider: impl Into<String>, model: impl Into<String>) -> Self {
+    pub(super) fn new(message_id: impl Into<String>, dialect: Dialect, model: impl Into<String>) -> Self {
         let answer = Answer {
             message_id: message_id.into(),
-            provider: provider.into(),
+            provider: dialect.provider,
             model: model.into(),
             calls: CallTable::default(),
+            splitter: dialect.splits_reasoning.then(ThinkSplitter::default),
             usage: None,
             finish_reason: None,
             any_choice: false,
@@ -155,9 +160,13 @@ impl Answer {
         let mut delta = choice.delta.or(choice.message).unwrap_or_default();
         let mut chunk = MessageChunk::empty(self.message_id.clone());
         chunk.content = delta.text();
-        if let Some(reasoning) = delta.reasoning() {
-            chunk.additional_kwargs.insert(kwargs::REASONING_CONTENT.to_owned(), reasoning);
+        let mut reasoning = delta.reasoning();
+        if let Some(splitter) = &mut self.splitter {
+            let parts = splitter.push(&chunk.content);
+            reasoning.push_str(&parts.thoughts);
+            chunk.content = parts.answer;
         }
+        add_reasoning(&mut chunk, reasoning);
         for fragment in delta.tool_calls.unwrap_or_default() {
             self.calls.add(fragment, &mut chunk)?;
         }
@@ -175,6 +184,11 @@ impl Answer {
         }
         self.closed = true;
         let mut late = MessageChunk::empty(self.message_id.clone());
+        if let Some(splitter) = &mut self.splitter {
+            let parts = splitter.end();
+            late.content = parts.answer;
+            add_reasoning(&mut late, parts.thoughts);
+        }
         self.calls.close(&mut late);
         out.extend(says_something(&late).then_some(late));
         if let Some(usage) = self.usage.take() {
@@ -182,13 +196,19 @@ impl Answer {
         }
         let default_reason = if self.calls.is_empty() { "stop" } else { "tool_calls" };
         let finish_reason = self.finish_reason.take().unwrap_or_else(|| default_reason.to_owned());
-        let facts = [("finish_reason", finish_reason), ("model_name", self.model.clone()), ("model_provider", self.provider.clone())];
+        let facts = [("finish_reason", finish_reason), ("model_name", self.model.clone()), ("model_provider", self.provider.to_owned())];
         out.extend([MessageChunk {
             response_metadata: facts.into_iter().map(|(key, value)| (key.to_owned(), Value::String(value))).collect::<Map<_, _>>(),
             chunk_position: Some("last"),
             ..MessageChunk::empty(self.message_id.clone())
         }]);
         Ok(())
+    }
+}
+
+fn add_reasoning(chunk: &mut MessageChunk, reasoning: String) {
+    if !reasoning.is_empty() {
+        chunk.additional_kwargs.insert(kwargs::REASONING_CONTENT.to_owned(), Value::String(reasoning));
     }
 }
 

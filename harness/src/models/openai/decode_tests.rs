@@ -7,7 +7,7 @@ use super::*;
 use crate::messages::{Message, MessageAccumulator, MessageKind};
 
 fn decoded_in(pieces: &[&[u8]]) -> (Vec<MessageChunk>, Option<DecodeError>) {
-    let mut decoder = Decoder::new("m1", "openai", "asked");
+    let mut decoder = Decoder::new("m1", Dialect::OPENAI, "asked");
     let mut chunks = Vec::new();
     for piece in pieces {
         if let Err(error) = decoder.push(piece, &mut chunks) {
@@ -173,6 +173,21 @@ fn content_in_parts_refusals_and_running_usage_are_understood() {
     assert_eq!(message.content.text(), "ano");
     assert_eq!(message.additional_kwargs["reasoning_content"], "r");
     assert_eq!(message.usage().map(|usage| usage.total_tokens), Some(3));
+}
+
+#[test]
+fn thoughts_in_details_and_in_the_text_are_parted_where_the_dialect_says_so() {
+    let stream = finished(&[
+        json!({"reasoning_details": [{"type": "reasoning.text", "text": "one "}, {"index": 1}]}),
+        json!({"content": "<think>two</th"}),
+        json!({"content": "ink>\n\nanswer"}),
+    ]);
+    let mut decoder = Decoder::new("m1", Dialect::MINIMAX, "asked");
+    let mut chunks = Vec::new();
+    decoder.push(stream.as_bytes(), &mut chunks).unwrap();
+    let parted = added_up(&chunks);
+    assert_eq!((parted.content.text().as_str(), &parted.additional_kwargs["reasoning_content"]), ("answer", &json!("one two")));
+    assert_eq!(message(&stream).content.text(), "<think>two</think>\n\nanswer");
 }
 
 #[test]

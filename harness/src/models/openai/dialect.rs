@@ -13,6 +13,10 @@ pub(in crate::models) struct Dialect {
     pub(in crate::models) returns_call_extras: bool,
     /// `max_tokens` goes as `max_completion_tokens`: OpenAI's newer models refuse the old name.
     pub(in crate::models) renames_max_tokens: bool,
+    /// Speakers' names are left out: the server refuses them.
+    pub(in crate::models) drops_names: bool,
+    /// Asks for reasoning apart from the text, and parts what comes in the text all the same.
+    pub(in crate::models) splits_reasoning: bool,
     /// `chat_template_kwargs.thinking` goes as `enable_thinking`.
     pub(in crate::models) renames_thinking_switch: bool,
 }
@@ -26,6 +30,8 @@ impl Dialect {
         returns_call_extras: false,
         renames_max_tokens: false,
         renames_thinking_switch: false,
+        drops_names: false,
+        splits_reasoning: false,
     };
     /// Wants the reasoning of earlier answers back.
     pub(in crate::models) const DEEPSEEK: Self = Self {
@@ -37,6 +43,14 @@ impl Dialect {
     /// The same, on somebody else's server.
     pub(in crate::models) const REASONING_REPLAY: Self =
         Self { provider: "openai", default_base_url: None, returns_call_extras: true, ..Self::DEEPSEEK };
+    /// MiniMax.
+    pub(in crate::models) const MINIMAX: Self = Self {
+        provider: "minimax",
+        default_base_url: Some("https://api.minimax.io/v1"),
+        drops_names: true,
+        splits_reasoning: true,
+        ..Self::OPENAI
+    };
     /// vLLM's own server.
     pub(in crate::models) const VLLM: Self = Self {
         provider: "vllm",

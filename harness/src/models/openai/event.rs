@@ -50,6 +50,8 @@ pub(super) struct Delta {
     #[serde(default)]
     reasoning: Option<Value>,
     #[serde(default)]
+    reasoning_details: Option<Value>,
+    #[serde(default)]
     pub(super) tool_calls: Option<Vec<CallDelta>>,
 }
 
@@ -114,10 +116,18 @@ impl Delta {
         }
     }
 
-    /// Reasoning added; servers that send both spellings mean the same text.
-    pub(super) fn reasoning(&mut self) -> Option<Value> {
-        let spelled = [self.reasoning_content.take(), self.reasoning.take()];
-        spelled.into_iter().flatten().find(|value| value.as_str().is_some_and(|text| !text.is_empty()))
+    /// Reasoning added; servers that send several spellings mean the same text.
+    pub(super) fn reasoning(&mut self) -> String {
+        let details = self.reasoning_details.take();
+        let details = details.as_ref().and_then(Value::as_array).into_iter().flatten().filter_map(|part| part.get("text")?.as_str());
+        [self.reasoning_content.take(), self.reasoning.take()]
+            .into_iter()
+            .filter_map(|spelled| match spelled {
+                Some(Value::String(text)) if !text.is_empty() => Some(text),
+                _ => None,
+            })
+            .next()
+            .unwrap_or_else(|| details.collect())
     }
 }
 

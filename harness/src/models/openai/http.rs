@@ -24,6 +24,8 @@ impl SharedHttp {
             .connect_timeout(CONNECT_LIMIT)
             .pool_idle_timeout(KEEP_IDLE)
             .tcp_nodelay(true)
+            // Compressed streams come in blocks: words would wait for each other.
+            .no_gzip()
             .tcp_keepalive(Duration::from_secs(30))
             .build()
             .map(Self)

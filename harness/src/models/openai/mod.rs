@@ -11,6 +11,7 @@ mod http;
 mod options;
 mod retry_after;
 mod sse;
+mod think;
 mod wire;
 
 pub use adapter::OpenAiChatModel;

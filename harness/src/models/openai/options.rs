@@ -17,6 +17,8 @@ const DEFAULT_FIRST_BYTE: Duration = Duration::from_secs(600);
 /// No answer takes longer than this, however busy its stream is.
 const WHOLE_ANSWER: Duration = Duration::from_secs(3600);
 
+const SHORTEST_SECRET: usize = 8;
+
 /// The way to the server.
 #[derive(Debug, Clone)]
 pub(super) struct Options {
@@ -69,9 +71,9 @@ impl Options {
         Ok(Self { url, headers: headers(entry, key.as_ref())?, key, limits })
     }
 
-    /// `text` without the key, should a server repeat it.
+    /// `text` without the key, should a server repeat it. Short keys are placeholders of servers that want none.
     pub(super) fn redact(&self, text: &str) -> String {
-        match self.key.as_ref().map(ExposeSecret::expose_secret).filter(|key| !key.is_empty()) {
+        match self.key.as_ref().map(ExposeSecret::expose_secret).filter(|key| key.len() >= SHORTEST_SECRET) {
             Some(key) => text.replace(key, "***"),
             None => text.to_owned(),
         }
@@ -153,6 +155,8 @@ mod tests {
         assert_eq!(options.headers[AUTHORIZATION], "Bearer sk-canary");
         assert!(!format!("{options:?}").contains("canary"));
         assert_eq!(options.redact("bad key sk-canary!"), "bad key ***!");
+        let placeholder = read(json!({"api_key": "x"}), Dialect::OPENAI).unwrap();
+        assert_eq!(placeholder.redact("unexpected end"), "unexpected end");
         assert_eq!(options.limits, Limits { first_byte: DEFAULT_FIRST_BYTE, idle: DEFAULT_IDLE, whole: WHOLE_ANSWER });
     }
 }

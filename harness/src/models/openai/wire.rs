@@ -64,6 +64,9 @@ pub(super) fn body(model: &str, settings: &Map<String, Value>, request: &ModelRe
     body.insert("stream_options".to_owned(), json!({"include_usage": true}));
     let own = settings.iter().filter(|(key, value)| !NOT_SENT.contains(&key.as_str()) && !value.is_null());
     body.extend(own.map(|(key, value)| (key.clone(), value.clone())));
+    if dialect.splits_reasoning {
+        body.insert("reasoning_split".to_owned(), json!(true));
+    }
     if dialect.renames_max_tokens
         && let Some(limit) = body.shift_remove("max_tokens")
     {
@@ -127,7 +130,7 @@ fn message(message: &Message, dialect: Dialect) -> Option<Value> {
             return Some(Value::Object(object));
         }
     }
-    if let Some(name) = message.name.as_deref().and_then(wire_name) {
+    if let Some(name) = message.name.as_deref().filter(|_| !dialect.drops_names).and_then(wire_name) {
         set("name", json!(name));
     }
     Some(Value::Object(object))

@@ -138,6 +138,9 @@ fn provider_keys_pass_and_our_own_stay_here() {
 fn dialects_rename_what_their_servers_name_differently() {
     let openai = with_settings(json!({"max_tokens": 9}), Dialect { renames_max_tokens: true, ..Dialect::OPENAI });
     assert_eq!((openai.get("max_tokens"), &openai["max_completion_tokens"]), (None, &json!(9)));
+    let minimax = sent(vec![Message::human("x").with(|body| body.name = Some("ann".to_owned()))], Dialect::MINIMAX);
+    assert_eq!(minimax[1], json!({"role": "user", "content": "x"}));
+    assert_eq!(with_settings(json!({}), Dialect::MINIMAX)["reasoning_split"], true);
     let vllm = with_settings(json!({"extra_body": {"chat_template_kwargs": {"thinking": false}}}), Dialect::VLLM);
     assert_eq!(vllm["chat_template_kwargs"], json!({"enable_thinking": false}));
 }

@@ -11,7 +11,9 @@ use crate::state::ThreadState;
 impl Checkpointer for MemoryStores {
     async fn put(&self, write: CheckpointWrite) -> Result<(), CheckpointError> {
         let mut tables = self.0.lock();
-        tables.threads.entry(write.meta.thread_id.clone()).or_default().keep(write);
+        let thread = tables.threads.entry(write.meta.thread_id.clone()).or_default();
+        thread.refuse_repeated(std::slice::from_ref(&write)).map_err(CheckpointError::Store)?;
+        thread.keep(write);
         Ok(())
     }
 

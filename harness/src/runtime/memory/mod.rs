@@ -88,3 +88,6 @@ impl MemoryStores {
         self.0.lock().threads.get(thread).map(|thread| (thread.status, thread.title.clone()))
     }
 }
+
+#[cfg(test)]
+mod contract_tests;

@@ -4,8 +4,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::{MemoryStores, Run, StoredCheckpoint, Tables, Thread};
-use crate::ids::{RunId, ThreadId};
+use crate::ids::{CheckpointId, RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
+use crate::runtime::checkpoint::CheckpointWrite;
 use crate::runtime::runs::store::{
     AdmitError, CommitError, NewRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunListQuery, RunQueryStore, StoreError,
 };
@@ -78,13 +79,21 @@ impl RunCommitStore for MemoryStores {
             return Err(CommitError::OwnershipLost { run_id: commit.run_id, attempt: commit.attempt });
         }
         let illegal = |error: crate::runtime::runs::InvalidTransition| StoreError::Failed(error.to_string());
+        if let Some(end) = commit.end.as_ref().filter(|end| !end.status.is_terminal()) {
+            return Err(StoreError::Failed(format!("a run cannot end in {}", end.status)).into());
+        }
         let mut status = run.record.status;
         for next in commit.advance.into_iter().chain(commit.end.as_ref().map(|end| end.status)) {
             status = status.advance(next).map_err(illegal)?;
         }
+        let thread = tables.threads.entry(commit.thread_id.clone()).or_default();
+        thread.refuse_repeated(&commit.checkpoints).map_err(StoreError::Failed)?;
         run.record.status = status;
         run.record.updated_at = commit.at;
-        let thread = tables.threads.entry(commit.thread_id.clone()).or_default();
+        if status == RunStatus::Pending && commit.advance.is_some() {
+            // Given back: who had it must not write any more.
+            run.record.attempt += 1;
+        }
         thread.append(commit.events);
         for write in commit.checkpoints {
             thread.keep(write);
@@ -141,7 +150,8 @@ impl RunQueryStore for MemoryStores {
 impl RunDeleteStore for MemoryStores {
     async fn delete(&self, run: &RunId) -> Result<bool, StoreError> {
         let mut tables = self.0.lock();
-        let Some(gone) = tables.runs.remove(run) else { return Ok(false) };
+        let finished = tables.runs.get(run).is_some_and(|run| run.record.status.is_terminal());
+        let Some(gone) = finished.then(|| tables.runs.remove(run)).flatten() else { return Ok(false) };
         if let Some(thread) = tables.threads.get_mut(&gone.record.thread_id) {
             thread.events.retain(|event| event.event.run_id != *run);
             thread.checkpoints.retain(|checkpoint| checkpoint.meta.run_id.as_ref() != Some(run));
@@ -171,7 +181,21 @@ impl Tables {
 }
 
 impl Thread {
-    pub(super) fn keep(&mut self, write: crate::runtime::checkpoint::CheckpointWrite) {
+    /// Ids and places are given once.
+    pub(super) fn refuse_repeated(&self, writes: &[CheckpointWrite]) -> Result<(), String> {
+        let known = |id: &CheckpointId| self.checkpoints.iter().any(|checkpoint| checkpoint.meta.checkpoint_id == *id);
+        for write in writes {
+            if known(&write.meta.checkpoint_id) {
+                return Err(format!("checkpoint {} already exists", write.meta.checkpoint_id));
+            }
+            if let Some((place, _)) = write.new_messages.iter().find(|(place, _)| self.log.contains_key(place)) {
+                return Err(format!("place {place} of the log is taken"));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn keep(&mut self, write: CheckpointWrite) {
         self.log.extend(write.new_messages);
         self.checkpoints.push(StoredCheckpoint { meta: write.meta, channels: write.channels, layout: write.layout });
     }

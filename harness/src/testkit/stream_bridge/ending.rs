@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::runtime::stream_bridge::{BridgeError, CANCELLED_SENTINEL, END_SENTINEL, ResumeResult, TerminalKind};
+use crate::runtime::tasks::{TaskKind, Tasks};
 
 async fn assert_ended(scene: &Scene, attempt: u32) {
     let ended = BridgeError::Ended(scene.run.clone());
@@ -123,8 +124,11 @@ pub async fn closing_aborts_viewers_and_refuses_all_else(factory: &dyn StreamBri
     let scene = Scene::open(factory).await;
     scene.publish(1, 1).await;
     let mut waiting = scene.view(ResumeFrom::Tail).await;
-    assert_silent(&mut waiting);
-    tokio::join!(scene.bridge.close(), async { assert_eq!(rest(&mut waiting).await, [StreamItem::Aborted]) });
+    // A task of its own, so that nothing but the bridge can wake it.
+    let waiting = Tasks::new().spawn(TaskKind::Finish, "viewer", async move { rest(&mut waiting).await });
+    tokio::task::yield_now().await;
+    scene.bridge.close().await;
+    assert_eq!(waiting.await.expect("joined"), Ok(vec![StreamItem::Aborted]));
     scene.bridge.close().await;
     let published = scene.bridge.publish(&scene.key(1), EventName::Borrowed("values"), Bytes::from_static(b"1")).await;
     assert_eq!(published, Err(BridgeError::Closed));

@@ -1,4 +1,4 @@
-//! The promises of [`StreamBridge`](crate::runtime::stream_bridge::StreamBridge), one function each.
+//! The promises of [`StreamBridge`], one function each.
 //!
 //! An adapter implements [`StreamBridgeFactory`] for its tests and writes one [`stream_bridge_contract!`](crate::stream_bridge_contract).
 //! Nothing here waits longer than [`PATIENCE`] for something that should come, so a broken adapter fails instead of hanging.
@@ -15,6 +15,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::StreamExt;
+use tokio::time::Instant;
 
 pub use self::ending::*;
 pub use self::order::*;
@@ -65,6 +66,7 @@ macro_rules! stream_bridge_contract {
             a_higher_attempt_goes_on_counting
             a_lower_attempt_is_fenced_off
             a_viewer_that_leaves_disturbs_nobody
+            a_waiting_viewer_is_woken_by_every_change
             a_resumed_viewer_gets_what_comes_strictly_after_its_cursor
             a_viewer_at_the_tail_gets_only_what_comes_next
             a_cursor_ahead_of_the_tail_is_a_gap_with_bounds
@@ -156,7 +158,11 @@ fn id(seq: u64, attempt: u32) -> EventId {
 
 /// The next item, or `None` at the end of the stream.
 async fn next(view: &mut Subscription) -> Option<StreamItem> {
-    tokio::time::timeout(PATIENCE, view.items.next()).await.expect("an item or the end should have come")
+    let began = Instant::now();
+    let item = tokio::time::timeout(PATIENCE, view.items.next()).await.expect("an item or the end should have come");
+    // A time-out looks once more before it gives up: what is found only then came without waking its viewer.
+    assert!(began.elapsed() < PATIENCE, "the viewer was not woken for {item:?}");
+    item
 }
 
 /// The next item, which must be an event.

@@ -1,7 +1,7 @@
 //! Order, sameness for all viewers, attempts.
 
 use super::*;
-use crate::runtime::stream_bridge::{BridgeError, ResumeResult};
+use crate::runtime::stream_bridge::{BridgeError, CANCELLED_SENTINEL, END_SENTINEL, ResumeResult};
 
 /// Ids are 1, 2, 3, ... and a viewer sees them so.
 pub async fn ids_count_from_one_without_holes(factory: &dyn StreamBridgeFactory) {
@@ -82,4 +82,23 @@ pub async fn a_viewer_that_leaves_disturbs_nobody(factory: &dyn StreamBridgeFact
     }
     scene.end().await;
     assert_eq!(rest(&mut stays).await.len(), 22);
+}
+
+/// Nobody learns by chance, or from a heartbeat, that something came.
+pub async fn a_waiting_viewer_is_woken_by_every_change(factory: &dyn StreamBridgeFactory) {
+    let scene = Scene::open(factory).await;
+    scene.publish(1, 1).await;
+    let mut view = scene.view(ResumeFrom::Tail).await;
+    for seq in 2..=4 {
+        let (event, _) = tokio::join!(biased; next_event(&mut view), scene.publish(1, 1));
+        assert_eq!(event.id, id(seq, 1));
+    }
+    let (item, ()) = tokio::join!(biased; next(&mut view), scene.end());
+    assert_eq!(item, Some(END_SENTINEL));
+
+    let scene = Scene { bridge: scene.bridge, run: run_id("cancelled") };
+    scene.publish(1, 1).await;
+    let mut view = scene.view(ResumeFrom::Tail).await;
+    let (item, ()) = tokio::join!(biased; next(&mut view), scene.bridge.cancel(&scene.run));
+    assert_eq!(item, Some(CANCELLED_SENTINEL));
 }

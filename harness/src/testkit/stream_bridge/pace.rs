@@ -1,6 +1,6 @@
 //! Silence, slowness and patience. Waits here are the behaviour under test: run them with paused time where the adapter allows it.
 
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use super::*;
 

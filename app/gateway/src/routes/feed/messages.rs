@@ -67,10 +67,9 @@ fn shape(thread: &ThreadId, rows: &[RunEvent], durations: &HashMap<String, i64>)
     rows.iter()
         .map(|row| {
             let mut content = message_of(thread, row).map_or_else(|| row.event.content.clone(), Value::Object);
-            if last_answers.get(&row.event.run_id) == Some(&row.seq) {
-                if let Some(seconds) = durations.get(row.event.run_id.as_str()) {
-                    add_turn_duration(&mut content, *seconds);
-                }
+            let is_last = last_answers.get(&row.event.run_id) == Some(&row.seq);
+            if let Some(seconds) = durations.get(row.event.run_id.as_str()).filter(|_| is_last) {
+                add_turn_duration(&mut content, *seconds);
             }
             event_json(row, content)
         })

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::runtime::stream_bridge::StreamBridge;
-use crate::stream_bridge_contract;
 use crate::testkit::stream_bridge::{StreamBridgeFactory, TestLimits};
 use async_trait::async_trait;
 
@@ -29,7 +28,7 @@ impl StreamBridgeFactory for Memory {
     }
 }
 
-stream_bridge_contract!(
+crate::stream_bridge_contract!(
     #[tokio::test(start_paused = true)]
     Memory
 );

@@ -144,3 +144,19 @@ async fn a_heartbeat_of_zero_or_for_ever_is_none() {
         assert!(tokio::time::timeout(HOUR, view.items.next()).await.is_err());
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_finds_a_lost_producer_wakes_the_viewers_that_wait_for_it() {
+    let bridge = bridge(MemoryOptions::default());
+    let began = Instant::now();
+    let patience = bridge.inner.options.idle_stream_ttl;
+    publish(&bridge, "r", 1, 10).await;
+    let mut waiting = bridge.subscribe(&run("r"), ResumeFrom::Tail, Duration::ZERO).await.expect("an open bridge");
+    let finder = async {
+        tokio::time::sleep(patience).await;
+        resume(&bridge, "r").await
+    };
+    let (item, found) = tokio::join!(biased; tokio::time::timeout(2 * patience, waiting.items.next()), finder);
+    assert_eq!((item, found), (Ok(Some(StreamItem::Aborted)), ResumeResult::Unknown));
+    assert!(began.elapsed() < 2 * patience, "the viewer was not woken");
+}

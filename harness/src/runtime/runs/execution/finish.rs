@@ -28,7 +28,9 @@ impl Execution {
     pub(super) async fn finish(&mut self, end: StreamEnd) -> RunOutcome {
         let end = self.judge(end);
         let Some(status) = end.status() else {
-            tracing::warn!("the run belongs to another attempt; nothing more is written");
+            tracing::warn!("the run is gone or belongs to another attempt; nothing more is written");
+            // Fenced off when a newer attempt has the stream; otherwise nobody else would tell the viewers.
+            let _owned_by_another = self.parts.bridge.publish_terminal(&self.key, TerminalKind::Cancel, None).await;
             return RunOutcome { status: RunStatus::Error, error: None, values: None };
         };
         let rolled_back = end == StreamEnd::Cancelled(CancelAction::Rollback);

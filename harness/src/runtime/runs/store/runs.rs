@@ -77,7 +77,7 @@ pub struct RunCommit {
     pub thread_id: ThreadId,
     /// Which attempt writes.
     pub attempt: u32,
-    /// A new status that is not terminal.
+    /// A new status that is not terminal. Back to pending raises the attempt by one, so that who had the run cannot write it.
     pub advance: Option<RunStatus>,
     /// Journal events, in order.
     pub events: Vec<NewRunEvent>,

@@ -1,0 +1,10 @@
+//! The gateway over the runtime in memory: both dialects, request by request.
+
+mod artifacts;
+mod feed;
+mod meta;
+mod runs;
+mod serving;
+mod streams;
+mod support;
+mod threads;

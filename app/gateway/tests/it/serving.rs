@@ -1,0 +1,60 @@
+//! The server on a socket: readers that vanish, and the way it stops.
+
+use std::time::Duration;
+
+use deerflow_gateway::{ServeOptions, serve};
+use harness::runtime::tasks::{TaskKind, Tasks};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::support::{Gateway, saying};
+
+/// Opens a stream over a socket and reads its head and first event.
+async fn open_stream(address: std::net::SocketAddr, thread: &str) -> (TcpStream, String) {
+    let mut socket = TcpStream::connect(address).await.expect("a connection");
+    let body = saying("slow").to_string();
+    let length = body.len();
+    let request = format!("POST /api/threads/{thread}/runs/stream HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}");
+    socket.write_all(request.as_bytes()).await.expect("a request");
+    let mut text = String::new();
+    let mut buffer = [0; 4096];
+    while !text.contains("event: metadata") {
+        let read = socket.read(&mut buffer).await.expect("an answer");
+        assert!(read > 0, "closed early: {text}");
+        text.push_str(std::str::from_utf8(&buffer[..read]).expect("UTF-8"));
+    }
+    let line = text.lines().find(|line| line.to_ascii_lowercase().starts_with("content-location")).expect("a place");
+    let run = line.trim().rsplit('/').next().expect("an id").to_owned();
+    (socket, run)
+}
+
+#[tokio::test]
+async fn a_vanished_reader_cancels_its_run_promptly_and_shutdown_is_bounded() {
+    let gateway = Gateway::new();
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let tasks = Tasks::new();
+    let options = ServeOptions { grace: Duration::from_secs(2), ..ServeOptions::default() };
+    let server = tasks.spawn(TaskKind::Service, "server", serve(listener, gateway.router.clone(), gateway.shutdown.clone(), options));
+
+    let thread = gateway.thread().await;
+    let (socket, run) = open_stream(address, &thread).await;
+    drop(socket);
+    assert_eq!(gateway.settled(&thread, &run).await["status"], "interrupted");
+
+    let other = gateway.thread().await;
+    let (mut socket, _run) = open_stream(address, &other).await;
+    let idle = TcpStream::connect(address).await.expect("a connection");
+    gateway.shutdown.cancel();
+    let mut rest = Vec::new();
+    let _broken = tokio::time::timeout(Duration::from_secs(5), socket.read_to_end(&mut rest)).await.expect("the stream is cut");
+    let rest = String::from_utf8_lossy(&rest);
+    assert!(!rest.ends_with("0\r\n\r\n") && !rest.contains("event: end"), "a clean end: {rest}");
+    tokio::time::timeout(Duration::from_secs(5), server)
+        .await
+        .expect("the server stops")
+        .expect("a task")
+        .expect("no panic")
+        .expect("no error");
+    drop(idle);
+}

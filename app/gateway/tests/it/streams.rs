@@ -1,0 +1,172 @@
+//! Event streams: headers, bytes, replay, readers that leave.
+
+use axum::body::BodyDataStream;
+use futures_util::StreamExt;
+use serde_json::{Value, json};
+
+use crate::support::{Gateway, saying, saying_with};
+
+const GONE: &str = "9c909fe5-1423-4566-9403-37f8a945b29b";
+
+/// Reads a stream until its text contains `mark`.
+async fn read_until(stream: &mut BodyDataStream, mark: &str) -> String {
+    let mut text = String::new();
+    while !text.contains(mark) {
+        let chunk = stream.next().await.expect("more of the stream").expect("no error");
+        text.push_str(std::str::from_utf8(&chunk).expect("UTF-8"));
+    }
+    text
+}
+
+#[tokio::test]
+async fn deerflow_s_stream_has_its_headers_line_ends_and_ids() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    let body = saying_with("say hi", json!({ "stream_mode": ["values", "updates"] }));
+    let stream = gateway.post(&format!("/api/langgraph/threads/{thread}/runs/stream"), body).await;
+    let place = stream.header("content-location").to_owned();
+    assert!(place.starts_with(&format!("/api/threads/{thread}/runs/")), "{place}");
+    for (name, value) in [
+        ("content-type", "text/event-stream; charset=utf-8"),
+        ("cache-control", "no-cache"),
+        ("connection", "keep-alive"),
+        ("x-accel-buffering", "no"),
+        ("location", &*format!("{}/stream", place.strip_prefix("/api").expect("a prefix"))),
+    ] {
+        assert_eq!(stream.header(name), value, "{name}");
+    }
+    let text = stream.text();
+    let run = place.rsplit('/').next().expect("an id");
+    assert!(text.starts_with(&format!("event: metadata\ndata: {{\"run_id\":\"{run}\"")), "{text}");
+    assert!(text.ends_with("event: end\ndata: null\n\n") && !text.contains('\r'), "{text}");
+    assert_eq!(text.matches("\nid: ").count(), stream.events().len() - 1);
+    assert_eq!(gateway.get(&format!("/api/threads/{thread}/runs/{run}")).await.json()["status"], "success");
+}
+
+#[tokio::test]
+async fn the_platform_s_stream_has_ids_only_when_resumable() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    let plain = gateway.post(&format!("/threads/{thread}/runs/stream"), saying("say hi")).await;
+    assert_eq!(plain.header("cache-control"), "no-store");
+    assert!(!plain.text().contains("id: ") && plain.text().contains("\r\n\r\n"));
+    assert_eq!(plain.text().matches('\n').count(), plain.text().matches("\r\n").count());
+    let resumable =
+        gateway.post(&format!("/threads/{thread}/runs/stream"), saying_with("say hi", json!({ "stream_resumable": true }))).await;
+    assert!(resumable.text().contains("\r\nid: 1-1\r\n"));
+    let failed = gateway.post(&format!("/threads/{thread}/runs/stream"), saying("fail boom")).await;
+    assert_eq!(failed.code(), 200);
+    assert_eq!(failed.events()[failed.events().len() - 2..], ["error", "end"]);
+    assert!(failed.text().contains("boom"));
+}
+
+#[tokio::test]
+async fn a_join_replays_as_its_dialect_and_cursor_say() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    let body = saying_with("say hi", json!({ "stream_resumable": true }));
+    let first = gateway.post(&format!("/threads/{thread}/runs/stream"), body).await;
+    let run = first.header("content-location").rsplit('/').next().expect("an id").to_owned();
+    let path = format!("/threads/{thread}/runs/{run}/stream");
+    for low in ["-1", "0", "0-0"] {
+        assert_eq!(gateway.raw("GET", &path, "", &[("last-event-id", low)]).await.text(), first.text(), "{low}");
+    }
+    assert_eq!(gateway.raw("GET", &path, "", &[("last-event-id", "1-1")]).await.events(), first.events()[1..]);
+    assert_eq!(gateway.get(&path).await.events(), ["end"]);
+    assert_eq!(gateway.raw("GET", &path, "", &[("last-event-id", "nonsense")]).await.code(), 422);
+    let filtered = gateway.raw("GET", &format!("{path}?stream_mode=%5B%22values%22%5D"), "", &[("last-event-id", "-1")]).await;
+    assert!(filtered.events().iter().all(|name| ["values", "end"].contains(name)), "{:?}", filtered.events());
+
+    let api = gateway.get(&format!("/api{path}")).await;
+    assert_eq!((api.events(), api.header("content-location")), (first.events(), ""));
+    let join = format!("/api/threads/{thread}/runs/{run}/join");
+    assert_eq!(gateway.raw("GET", &join, "", &[("accept", "text/event-stream")]).await.events(), first.events());
+    assert!(gateway.get(&join).await.json()["messages"].is_array());
+    assert_eq!(
+        gateway.get(&format!("/api/threads/{thread}/runs/{GONE}/stream")).await.json(),
+        json!({ "detail": format!("Run {GONE} not found") })
+    );
+}
+
+#[tokio::test]
+async fn a_run_that_is_not_resumable_is_not_replayed_on_the_platform() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    let first = gateway.post(&format!("/threads/{thread}/runs/stream"), saying("say hi")).await;
+    let path = format!("{}/stream", first.header("content-location"));
+    assert_eq!(gateway.raw("GET", &path, "", &[("last-event-id", "-1")]).await.events(), ["end"]);
+}
+
+#[tokio::test]
+async fn a_reader_that_leaves_cancels_only_where_it_was_asked_to() {
+    let gateway = Gateway::new();
+    for (body, path, ends) in [
+        (json!({}), "/api", true),
+        (json!({ "on_disconnect": "continue" }), "/api", false),
+        (json!({}), "", false),
+        (json!({ "on_disconnect": "cancel" }), "", true),
+    ] {
+        let thread = gateway.thread().await;
+        let body = saying_with("slow", body).to_string();
+        let response = gateway.open("POST", &format!("{path}/threads/{thread}/runs/stream"), body, &[]).await;
+        let run = response.headers()["content-location"].to_str().expect("text").rsplit('/').next().expect("an id").to_owned();
+        let mut stream = response.into_body().into_data_stream();
+        read_until(&mut stream, "event: metadata").await;
+        drop(stream);
+        if ends {
+            assert_eq!(gateway.settled(&thread, &run).await["status"], "interrupted");
+        } else {
+            let join = gateway.open("GET", &format!("/threads/{thread}/runs/{run}/stream"), "", &[]).await;
+            drop(join);
+            let found = gateway.get(&format!("/api/threads/{thread}/runs/{run}")).await.json();
+            assert_eq!((&found["status"], gateway.runs.live_runs() > 0), (&json!("running"), true));
+            let join = gateway.open("GET", &format!("/threads/{thread}/runs/{run}/stream?cancel_on_disconnect=1"), "", &[]).await;
+            drop(join);
+            assert_eq!(gateway.settled(&thread, &run).await["status"], "interrupted");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_leaves_a_waiting_answer_cancels_too() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    let response = gateway.open("POST", &format!("/api/threads/{thread}/runs/wait"), saying("slow").to_string(), &[]).await;
+    let run = response.headers()["content-location"].to_str().expect("text").rsplit('/').next().expect("an id").to_owned();
+    drop(response);
+    assert_eq!(gateway.settled(&thread, &run).await["status"], "interrupted");
+}
+
+#[tokio::test]
+async fn shutdown_breaks_streams_and_does_not_cancel_their_runs() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    let response = gateway.open("POST", &format!("/api/threads/{thread}/runs/stream"), saying("slow").to_string(), &[]).await;
+    let run = response.headers()["content-location"].to_str().expect("text").rsplit('/').next().expect("an id").to_owned();
+    let mut stream = response.into_body().into_data_stream();
+    read_until(&mut stream, "event: metadata").await;
+    gateway.shutdown.cancel();
+    let mut broke = false;
+    while let Some(chunk) = stream.next().await {
+        broke = chunk.is_err();
+    }
+    drop(stream);
+    assert!(broke, "the body ended as if the run had");
+    let found: Value = gateway.get(&format!("/api/threads/{thread}/runs/{run}")).await.json();
+    assert_eq!(found["status"], "running");
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_broken_by_heartbeats_at_the_pace_of_the_dialect() {
+    for (prefix, seconds) in [("", 5), ("/api", 15)] {
+        let gateway = Gateway::new();
+        let thread = gateway.thread().await;
+        let response = gateway.open("POST", &format!("{prefix}/threads/{thread}/runs/stream"), saying("slow").to_string(), &[]).await;
+        let mut stream = response.into_body().into_data_stream();
+        read_until(&mut stream, "event: values").await;
+        let before = tokio::time::Instant::now();
+        read_until(&mut stream, ": heartbeat").await;
+        let waited = before.elapsed().as_secs_f64();
+        assert!((waited - f64::from(seconds)).abs() < 0.5, "{prefix}: {waited}");
+    }
+}

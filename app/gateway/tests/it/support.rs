@@ -1,0 +1,410 @@
+//! A whole gateway in memory: real runtime, real bridge, and an agent whose behaviour is written in the user's message.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, Request, StatusCode};
+use chrono::{DateTime, Utc};
+use deerflow_domain::threads::{Created, Deleted, NewThread, ThreadPatch, ThreadRecord, ThreadSearch, ThreadStore};
+use deerflow_gateway::GatewayState;
+use deerflow_gateway::ports::{CatalogView, FeatureView, ModelView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits};
+use harness::clock::{Clock, SystemClock};
+use harness::ids::{IdSource, RunId, SystemIds, ThreadId};
+use harness::messages::Message;
+use harness::runtime::actor_context::Owner;
+use harness::runtime::agent::{
+    Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart, AgentStream, AssistantInfo, ModelCallRecord,
+    RunContext, StepEvent, StopKind, UnknownAssistant,
+};
+use harness::runtime::checkpoint::Checkpointer;
+use harness::runtime::memory::{MemoryOptions, MemoryStores, MemoryStreamBridge};
+use harness::runtime::runs::store::{NewRunEvent, RunDeleteStore, RunEventStore, StoreError};
+use harness::runtime::runs::{NullObserver, RunLimits, RunsFacade, RuntimeParts, ThreadStatus};
+use harness::runtime::tasks::Tasks;
+use harness::sandbox::{FileHome, FileLimits, ThreadFiles};
+use harness::state::StateUpdate;
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+/// Threads' rows beside the runtime's stores.
+#[derive(Debug, Clone)]
+pub(crate) struct Threads {
+    rows: Arc<Mutex<BTreeMap<String, ThreadRecord>>>,
+    stores: MemoryStores,
+}
+
+impl Threads {
+    fn current(&self, mut row: ThreadRecord) -> ThreadRecord {
+        if let Some((status, title)) = self.stores.thread(&row.thread_id) {
+            // A change from outside a run is newer than what the last run left.
+            row.status = if row.status == ThreadStatus::Idle { status } else { row.status };
+            row.title = row.title.or(title);
+        }
+        row
+    }
+
+    fn matching(&self, search: &ThreadSearch) -> Vec<ThreadRecord> {
+        let rows: Vec<ThreadRecord> = self.rows.lock().values().cloned().collect();
+        let mut rows: Vec<ThreadRecord> = rows.into_iter().map(|row| self.current(row)).collect();
+        rows.retain(|row| {
+            (search.ids.is_empty() || search.ids.contains(&row.thread_id))
+                && search.metadata.iter().all(|(key, value)| row.metadata.get(key) == Some(value))
+                && search.status.is_none_or(|status| row.status == status)
+        });
+        rows.sort_by_key(|row| std::cmp::Reverse(row.updated_at));
+        if search.pinned_first {
+            rows.sort_by_key(|row| row.metadata.get("deerflow_pinned") != Some(&Value::Bool(true)));
+        }
+        rows
+    }
+}
+
+#[async_trait]
+impl ThreadStore for Threads {
+    async fn create(&self, thread: NewThread) -> Result<Created, StoreError> {
+        let known = self.rows.lock().get(thread.thread_id.as_str()).cloned();
+        if let Some(row) = known {
+            return Ok(Created::Existing(self.current(row)));
+        }
+        let row = ThreadRecord {
+            thread_id: thread.thread_id.clone(),
+            user_id: thread.user_id.clone(),
+            assistant: thread.assistant,
+            title: None,
+            status: ThreadStatus::Idle,
+            metadata: thread.metadata,
+            created_at: thread.at,
+            updated_at: thread.at,
+        };
+        self.rows.lock().insert(thread.thread_id.to_string(), row.clone());
+        // Makes the thread known to the runtime's tables.
+        let made = NewRunEvent {
+            thread_id: thread.thread_id,
+            run_id: RunId::parse("made").expect("an id"),
+            user_id: thread.user_id,
+            event_type: "thread.made".to_owned(),
+            category: "trace".to_owned(),
+            content: Value::Null,
+            metadata: Map::new(),
+            created_at: thread.at,
+        };
+        self.stores.append(vec![made]).await?;
+        Ok(Created::New(row))
+    }
+
+    async fn get(&self, thread: &ThreadId, _owner: &Owner) -> Result<Option<ThreadRecord>, StoreError> {
+        let row = self.rows.lock().get(thread.as_str()).cloned();
+        Ok(row.map(|row| self.current(row)))
+    }
+
+    async fn search(&self, search: &ThreadSearch, _owner: &Owner) -> Result<Vec<ThreadRecord>, StoreError> {
+        Ok(self.matching(search).into_iter().skip(search.offset).take(search.limit).collect())
+    }
+
+    async fn count(&self, search: &ThreadSearch, _owner: &Owner) -> Result<u64, StoreError> {
+        Ok(self.matching(search).len() as u64)
+    }
+
+    async fn patch(
+        &self,
+        thread: &ThreadId,
+        patch: ThreadPatch,
+        _owner: &Owner,
+        at: DateTime<Utc>,
+    ) -> Result<Option<ThreadRecord>, StoreError> {
+        let mut rows = self.rows.lock();
+        let Some(row) = rows.get_mut(thread.as_str()) else { return Ok(None) };
+        row.metadata.extend(patch.metadata);
+        row.title = patch.title.unwrap_or(row.title.clone());
+        row.status = patch.status.unwrap_or(row.status);
+        if patch.touch {
+            row.updated_at = at;
+        }
+        let row = row.clone();
+        drop(rows);
+        Ok(Some(self.current(row)))
+    }
+
+    async fn delete(&self, thread: &ThreadId, owner: &Owner) -> Result<Deleted, StoreError> {
+        match self.get(thread, owner).await? {
+            None => Ok(Deleted::NotFound),
+            Some(row) if row.status == ThreadStatus::Busy => Ok(Deleted::Busy),
+            Some(_) => {
+                self.rows.lock().remove(thread.as_str());
+                RunDeleteStore::delete_thread(&self.stores, thread).await?;
+                Checkpointer::delete_thread(&self.stores, thread).await.map_err(|error| StoreError::Failed(error.to_string()))?;
+                Ok(Deleted::Done)
+            }
+        }
+    }
+}
+
+/// Answers `say X` with X, `slow` never, and fails at `fail X` with X.
+#[derive(Debug)]
+struct Echo;
+
+impl Agent for Echo {
+    fn stream(&self, input: AgentInput, ctx: RunContext, events: mpsc::UnboundedReceiver<AgentEvent>) -> AgentStream {
+        AgentStream::new(events, Box::pin(answer(input, ctx)))
+    }
+
+    fn nodes(&self) -> Vec<String> {
+        vec!["model".to_owned(), "tools".to_owned()]
+    }
+}
+
+async fn answer(input: AgentInput, ctx: RunContext) -> Result<AgentOutcome, AgentError> {
+    let mut state = input.state;
+    if input.start != AgentStart::Fresh {
+        return Err(AgentError::EmptyInput);
+    }
+    let said = state.messages().last().map(|message| message.content.text()).unwrap_or_default();
+    ctx.sink.emit(AgentEvent::Custom(json!({ "type": "started" })));
+    if said == "slow" {
+        std::future::pending::<()>().await;
+    }
+    if let Some(message) = said.strip_prefix("fail ") {
+        return Err(AgentError::Ended { name: "RuntimeError".to_owned(), message: message.to_owned() });
+    }
+    let message = Message::ai(said.strip_prefix("say ").unwrap_or("hello")).with(|body| body.id = Some(ctx.ids.message_id()));
+    ctx.sink.emit(AgentEvent::ModelCall(ModelCallRecord {
+        call_id: ctx.ids.message_id(),
+        caller: "lead_agent".to_owned(),
+        model: "fake".to_owned(),
+        message: message.clone(),
+        usage: None,
+        latency_ms: 1,
+    }));
+    let step = StateUpdate::messages([message]);
+    state.apply(step.clone(), &*ctx.ids)?;
+    ctx.sink.emit(AgentEvent::Step(StepEvent {
+        node: "model".to_owned(),
+        update: Some(step),
+        state: Arc::new(state),
+        next: vec![],
+        machine: Value::Null,
+        checkpoint: true,
+    }));
+    Ok(AgentOutcome { kind: StopKind::Completed, stop_reason: None })
+}
+
+#[derive(Debug)]
+struct OneAgent;
+
+#[async_trait]
+impl AgentResolver for OneAgent {
+    async fn resolve(&self, assistant: &str, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+        match (assistant, options.get("model_name").and_then(Value::as_str)) {
+            ("lead_agent", None | Some("fake")) => Ok(Arc::new(Echo)),
+            ("lead_agent", Some(model)) => Err(UnknownAssistant::UnknownModel(model.to_owned())),
+            (other, _) => Err(UnknownAssistant::NotFound(other.to_owned())),
+        }
+    }
+
+    async fn list(&self) -> Vec<AssistantInfo> {
+        vec![AssistantInfo { name: "lead_agent".to_owned(), description: Some("Echoes".to_owned()) }]
+    }
+}
+
+#[derive(Debug)]
+struct Catalog;
+
+impl CatalogView for Catalog {
+    fn models(&self) -> Vec<ModelView> {
+        vec![ModelView {
+            name: "fake".to_owned(),
+            model: "fake-1".to_owned(),
+            display_name: Some("Fake".to_owned()),
+            description: None,
+            supports_thinking: false,
+            supports_reasoning_effort: false,
+        }]
+    }
+
+    fn features(&self) -> FeatureView {
+        FeatureView { token_usage: true, ..FeatureView::default() }
+    }
+
+    fn suggestions(&self) -> SuggestionsView {
+        SuggestionsView { enabled: true, max_suggestions: 3 }
+    }
+
+    fn uploads(&self) -> UploadLimits {
+        UploadLimits { max_files: 10, max_file_size: 52_428_800, max_total_size: 104_857_600 }
+    }
+}
+
+/// Files in a directory that goes with the gateway; remembers whose were removed.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) home: FileHome,
+    pub(crate) removed: Mutex<Vec<String>>,
+    _directory: tempfile::TempDir,
+}
+
+impl Files {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        Self { home: FileHome::new(directory.path(), FileLimits::default()), removed: Mutex::default(), _directory: directory }
+    }
+}
+
+#[async_trait]
+impl ThreadFilesPort for Files {
+    fn thread(&self, user: &str, thread: &ThreadId) -> ThreadFiles {
+        self.home.thread(user, thread)
+    }
+
+    async fn delete_thread(&self, user: &str, thread: &ThreadId) -> Result<(), ThreadFilesError> {
+        self.removed.lock().push(format!("{user}/{thread}"));
+        ThreadFilesPort::delete_thread(&self.home, user, thread).await
+    }
+}
+
+/// The gateway under test.
+pub(crate) struct Gateway {
+    pub(crate) router: axum::Router,
+    pub(crate) runs: Arc<RunsFacade>,
+    pub(crate) stores: MemoryStores,
+    pub(crate) files: Arc<Files>,
+    pub(crate) shutdown: CancellationToken,
+}
+
+impl Gateway {
+    pub(crate) fn new() -> Self {
+        let stores = MemoryStores::new();
+        let ports = Arc::new(stores.clone());
+        let (clock, ids): (Arc<dyn Clock>, Arc<dyn IdSource>) = (Arc::new(SystemClock), Arc::new(SystemIds::default()));
+        let tasks = Tasks::new();
+        let parts = RuntimeParts {
+            bridge: Arc::new(MemoryStreamBridge::new(MemoryOptions::default()).expect("a bridge")),
+            checkpointer: ports.clone(),
+            create: ports.clone(),
+            commit: ports.clone(),
+            query: ports.clone(),
+            delete: ports.clone(),
+            events: ports.clone(),
+            agents: Arc::new(OneAgent),
+            observer: Arc::new(NullObserver),
+            clock: clock.clone(),
+            ids: ids.clone(),
+            tasks: tasks.clone(),
+        };
+        let runs = Arc::new(RunsFacade::new(parts, RunLimits::default()));
+        let files = Arc::new(Files::new());
+        let shutdown = CancellationToken::new();
+        let state = GatewayState {
+            runs: runs.clone(),
+            threads: Arc::new(Threads { rows: Arc::default(), stores: stores.clone() }),
+            checkpoints: ports.clone(),
+            events: ports,
+            assistants: Arc::new(OneAgent),
+            info: Arc::new(Catalog),
+            files: files.clone(),
+            started_at: clock.now(),
+            clock,
+            ids,
+            tasks,
+            shutdown: shutdown.clone(),
+        };
+        Self { router: deerflow_gateway::router(Arc::new(state)), runs, stores, files, shutdown }
+    }
+
+    /// Sends a request and reads the whole answer.
+    pub(crate) async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Answer {
+        self.raw(method, path, body.map(|body| body.to_string()).unwrap_or_default(), &[]).await
+    }
+
+    pub(crate) async fn raw(&self, method: &str, path: &str, body: impl Into<Body>, headers: &[(&str, &str)]) -> Answer {
+        let response = self.open(method, path, body, headers).await;
+        let (parts, body) = response.into_parts();
+        let read = axum::body::to_bytes(body, usize::MAX);
+        let body = tokio::time::timeout(Duration::from_secs(20), read).await.expect("an answer in time").expect("a whole body");
+        Answer { status: parts.status, headers: parts.headers, body }
+    }
+
+    /// Sends a request and leaves the body to the caller.
+    pub(crate) async fn open(&self, method: &str, path: &str, body: impl Into<Body>, headers: &[(&str, &str)]) -> axum::response::Response {
+        let mut request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.router.clone().oneshot(request.body(body.into()).expect("a request")).await.expect("an answer")
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, None).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send("POST", path, Some(body)).await
+    }
+
+    /// A new thread.
+    pub(crate) async fn thread(&self) -> String {
+        self.post("/threads", json!({})).await.json()["thread_id"].as_str().expect("an id").to_owned()
+    }
+
+    /// Waits until a run is in one of `statuses`.
+    pub(crate) async fn settled(&self, thread: &str, run: &str) -> Value {
+        for _ in 0..2_000 {
+            let found = self.get(&format!("/api/threads/{thread}/runs/{run}")).await.json();
+            if !matches!(found["status"].as_str(), Some("pending" | "running")) {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        panic!("run {run} does not end");
+    }
+}
+
+/// A message in a run's input.
+pub(crate) fn saying(text: &str) -> Value {
+    json!({ "assistant_id": "lead_agent", "input": { "messages": [{ "type": "human", "content": text }] } })
+}
+
+/// `saying` with more fields.
+pub(crate) fn saying_with(text: &str, more: Value) -> Value {
+    let mut body = saying(text);
+    for (key, value) in more.as_object().expect("an object") {
+        body[key] = value.clone();
+    }
+    body
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    pub(crate) fn code(&self) -> u16 {
+        self.status.as_u16()
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("UTF-8")
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// The names of the events of a stream.
+    pub(crate) fn events(&self) -> Vec<&str> {
+        self.text().lines().filter_map(|line| line.strip_prefix("event: ")).map(str::trim_end).collect()
+    }
+}

@@ -1,0 +1,231 @@
+//! One thread's journal file.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use harness::ids::{RunId, ThreadId};
+use harness::runtime::runs::store::{NewRunEvent, RunEvent, StoreError};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::entity::{micros, moment};
+
+/// A thread's file, and what is known of it.
+#[derive(Debug)]
+pub(super) struct Journal {
+    file: PathBuf,
+    known: Option<Known>,
+}
+
+/// What reading the file once has shown.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    /// The greatest seq ever given.
+    last_seq: u64,
+    /// Bytes of whole lines.
+    length: u64,
+}
+
+/// A line that holds an event. Moments are microseconds since 1970.
+#[derive(Debug, Serialize, Deserialize)]
+struct EventLine {
+    seq: u64,
+    thread_id: ThreadId,
+    run_id: RunId,
+    user_id: Option<String>,
+    event_type: String,
+    category: String,
+    content: Value,
+    metadata: Map<String, Value>,
+    created_at: i64,
+}
+
+/// A line that only remembers the greatest seq given, after events were removed.
+#[derive(Debug, Serialize, Deserialize)]
+struct MarkLine {
+    last_seq: u64,
+}
+
+impl Journal {
+    /// The journal of `thread`; nothing is read yet.
+    pub(super) fn new(directory: &Path, thread: &ThreadId) -> Self {
+        Self { file: directory.join(format!("{thread}.jsonl")), known: None }
+    }
+
+    /// Appends events durably and returns the seq of the first.
+    pub(super) fn append(&mut self, events: Vec<NewRunEvent>) -> Result<u64, StoreError> {
+        let known = self.known()?;
+        let first = known.last_seq + 1;
+        let mut text = Vec::new();
+        let mut last_seq = known.last_seq;
+        for event in events {
+            last_seq += 1;
+            put_line(&mut text, &EventLine::new(last_seq, event)).map_err(|error| self.failed(error))?;
+        }
+        let length = known.length + text.len() as u64;
+        if let Err(error) = self.write_at_end(known.length, &text) {
+            // What is in the file now is unknown; the next use reads it again and cuts off what is torn.
+            self.known = None;
+            return Err(self.failed(error));
+        }
+        self.known = Some(Known { last_seq, length });
+        Ok(first)
+    }
+
+    /// All events in order.
+    pub(super) fn read(&mut self) -> Result<Vec<RunEvent>, StoreError> {
+        self.known()?;
+        self.lines().map(|(events, _)| events).map_err(|error| self.failed(error))
+    }
+
+    /// Removes a run's events. Their seqs are not given again.
+    pub(super) fn delete_run(&mut self, run: &RunId) -> Result<(), StoreError> {
+        let known = self.known()?;
+        let rows = self.read()?;
+        if rows.iter().all(|row| row.event.run_id != *run) {
+            return Ok(());
+        }
+        self.known = None;
+        self.replace(known.last_seq, rows.into_iter().filter(|row| row.event.run_id != *run)).map_err(|error| self.failed(error))
+    }
+
+    /// Removes the file.
+    pub(super) fn delete(&mut self) -> Result<(), StoreError> {
+        self.known = None;
+        match fs::remove_file(&self.file).and_then(|()| self.flush_directory()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed(error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn known(&mut self) -> Result<Known, StoreError> {
+        if let Some(known) = self.known {
+            return Ok(known);
+        }
+        let known = self.repair().map_err(|error| self.failed(error))?;
+        self.known = Some(known);
+        Ok(known)
+    }
+
+    /// Cuts off a torn last line.
+    fn repair(&self) -> io::Result<Known> {
+        let text = match fs::read(&self.file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Known { last_seq: 0, length: 0 }),
+            other => other?,
+        };
+        let length = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
+        if length < text.len() as u64 {
+            tracing::warn!(file = %self.file.display(), cut = text.len() as u64 - length, "a journal ended in a torn line");
+            let file = OpenOptions::new().write(true).open(&self.file)?;
+            file.set_len(length)?;
+            file.sync_all()?;
+        }
+        let (_, last_seq) = self.lines()?;
+        Ok(Known { last_seq, length })
+    }
+
+    /// The readable events and the greatest seq. An unreadable line is left out and reported, so that it hides no other.
+    fn lines(&self) -> io::Result<(Vec<RunEvent>, u64)> {
+        let text = match fs::read(&self.file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            other => other?,
+        };
+        let mut events = Vec::new();
+        let mut last_seq = 0;
+        for (n, line) in text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
+            match (serde_json::from_slice::<EventLine>(line), serde_json::from_slice::<MarkLine>(line)) {
+                (Ok(line), _) => {
+                    last_seq = last_seq.max(line.seq);
+                    events.push(line.into_event());
+                }
+                (_, Ok(mark)) => last_seq = last_seq.max(mark.last_seq),
+                (Err(error), _) => tracing::error!(file = %self.file.display(), line = n + 1, %error, "a journal line is unreadable"),
+            }
+        }
+        Ok((events, last_seq))
+    }
+
+    fn write_at_end(&self, length: u64, text: &[u8]) -> io::Result<()> {
+        let mut file = OpenOptions::new().create(true).append(true).open(&self.file)?;
+        let written = file.write_all(text).and_then(|()| file.sync_data());
+        if let Err(error) = written {
+            // A full disk leaves part of the text: take it back while it is known what that is.
+            let _ = file.set_len(length);
+            return Err(error);
+        }
+        if length == 0 { self.flush_directory() } else { Ok(()) }
+    }
+
+    /// Writes the whole journal anew beside the old one, then puts it in its place.
+    fn replace(&self, last_seq: u64, rows: impl Iterator<Item = RunEvent>) -> io::Result<()> {
+        let mut text = Vec::new();
+        put_line(&mut text, &MarkLine { last_seq })?;
+        for row in rows {
+            put_line(&mut text, &EventLine::new(row.seq, row.event))?;
+        }
+        let beside = self.file.with_extension("jsonl.new");
+        let mut file = File::create(&beside)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        fs::rename(&beside, &self.file)?;
+        self.flush_directory()
+    }
+
+    fn flush_directory(&self) -> io::Result<()> {
+        self.file.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
+    }
+
+    fn failed(&self, error: io::Error) -> StoreError {
+        let text = format!("{}: {error}", self.file.display());
+        match error.kind() {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::PermissionDenied => StoreError::NotWritable(text),
+            _ => StoreError::Failed(text),
+        }
+    }
+}
+
+fn put_line(text: &mut Vec<u8>, line: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *text, line)?;
+    text.push(b'\n');
+    Ok(())
+}
+
+impl EventLine {
+    fn new(seq: u64, event: NewRunEvent) -> Self {
+        Self {
+            seq,
+            thread_id: event.thread_id,
+            run_id: event.run_id,
+            user_id: event.user_id,
+            event_type: event.event_type,
+            category: event.category,
+            content: event.content,
+            metadata: event.metadata,
+            created_at: micros(event.created_at),
+        }
+    }
+
+    fn into_event(self) -> RunEvent {
+        RunEvent {
+            seq: self.seq,
+            event: NewRunEvent {
+                thread_id: self.thread_id,
+                run_id: self.run_id,
+                user_id: self.user_id,
+                event_type: self.event_type,
+                category: self.category,
+                content: self.content,
+                metadata: self.metadata,
+                created_at: moment(self.created_at),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "jsonl_file_tests.rs"]
+mod tests;

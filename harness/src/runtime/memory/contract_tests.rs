@@ -1,0 +1,23 @@
+//! The memory stores keep every promise of their ports.
+
+use std::sync::Arc;
+
+use super::MemoryStores;
+use crate::testkit::RunStores;
+
+async fn memory() -> RunStores {
+    let stores = Arc::new(MemoryStores::new());
+    RunStores {
+        create: stores.clone(),
+        commit: stores.clone(),
+        query: stores.clone(),
+        delete: stores.clone(),
+        events: stores.clone(),
+        checkpoints: stores,
+        keep: Arc::new(()),
+    }
+}
+
+crate::run_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
+crate::run_events_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
+crate::checkpointer_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);

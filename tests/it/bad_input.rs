@@ -1,0 +1,142 @@
+//! Bodies, paths and queries that no honest client sends: a typed refusal, and nothing changes.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::rig::{Answer, Rig, body, body_with};
+
+/// The routes that read a JSON body, for a thread.
+fn json_routes(thread: &str) -> Vec<String> {
+    let routes = ["/state", "/history", "/runs", "/runs/stream", "/runs/wait"].map(|route| format!("/threads/{thread}{route}"));
+    let mut routes = routes.to_vec();
+    routes.extend(["/threads", "/threads/search", "/runs/stream", "/runs/wait"].map(str::to_owned));
+    routes
+}
+
+/// Everything a client can see of a thread.
+async fn sight(rig: &Rig, thread: &str) -> Vec<Value> {
+    let mut seen = Vec::new();
+    for path in ["", "/state", "/runs"] {
+        seen.push(rig.get(&format!("/api/threads/{thread}{path}")).await.ok());
+    }
+    seen.push(rig.post("/api/threads/search", &json!({})).await.ok());
+    seen
+}
+
+const UUID: &str = "5b0a2b6e-0f04-4a4b-9d0c-3a1f0c6d1e11";
+
+#[tokio::test]
+async fn a_body_that_is_not_json_is_refused_everywhere() {
+    let rig = Rig::start().await;
+    rig.post("/api/threads", &json!({"thread_id": UUID})).await.ok();
+    let before = sight(&rig, UUID).await;
+    let deep = format!("{{\"metadata\": {{\"a\": {}{}}}}}", "[".repeat(1000), "]".repeat(1000));
+    let bodies: [&[u8]; 7] = [b"{", b"nonsense", b"{\"a\": }", b"[]", b"5", b"\"text\"", b"\xff\xfe{}"];
+    for prefix in ["/api", "/api/langgraph", ""] {
+        for route in json_routes(UUID) {
+            for body in bodies.iter().copied().chain([deep.as_bytes()]) {
+                let answer = rig.post_bytes(&format!("{prefix}{route}"), body.to_vec()).await;
+                let shown = String::from_utf8_lossy(&body[..body.len().min(40)]).into_owned();
+                assert!(matches!(answer.status.as_u16(), 400 | 422), "{prefix}{route} {shown}: {} {}", answer.status, answer.text);
+                answer.refusal(answer.status.as_u16());
+            }
+        }
+    }
+    assert_eq!(sight(&rig, UUID).await, before);
+}
+
+#[tokio::test]
+async fn a_field_of_the_wrong_type_is_refused_with_its_place() {
+    let rig = Rig::start().await;
+    let thread = rig.thread().await;
+    let before = sight(&rig, &thread).await;
+    for (field, value) in [
+        ("input", json!(5)),
+        ("input", json!("hello")),
+        ("input", json!([1])),
+        ("command", json!("resume")),
+        ("metadata", json!([])),
+        ("config", json!(5)),
+        ("context", json!("x")),
+        ("assistant_id", json!({})),
+        ("stream_mode", json!({"values": true})),
+        ("stream_subgraphs", json!("perhaps")),
+        ("interrupt_before", json!(7)),
+        ("interrupt_after", json!([7])),
+        ("checkpoint_id", json!(5)),
+        ("checkpoint", json!("x")),
+        ("on_disconnect", json!(1)),
+        ("multitask_strategy", json!({})),
+    ] {
+        let answer = rig.post(&format!("/api/threads/{thread}/runs"), &body_with("hi", json!({field: value}))).await;
+        assert_eq!(answer.status, 422, "{field}: {}", answer.text);
+        let detail = answer.refusal(422);
+        assert_eq!((&detail[0]["loc"][0], &detail[0]["loc"][1]), (&json!("body"), &json!(field)), "{detail}");
+    }
+    assert_eq!(sight(&rig, &thread).await, before);
+}
+
+#[tokio::test]
+async fn ids_outside_the_alphabet_are_refused_on_every_route() {
+    let rig = Rig::start().await;
+    let long = "x".repeat(65);
+    for id in ["a%20b", "%2e%2e", "a.b", "%C3%BC", "a%00b", "a%2Fb", "%ff", &long] {
+        for path in ["", "/state", "/runs", "/runs/x", "/runs/x/stream"] {
+            let answer = rig.get(&format!("/api/threads/{id}{path}")).await;
+            assert!(matches!(answer.status.as_u16(), 400 | 404 | 422), "{id}{path}: {} {}", answer.status, answer.text);
+            answer.refusal(answer.status.as_u16());
+        }
+        for path in ["/runs", "/runs/stream", "/runs/wait", "/state", "/history"] {
+            let answer = rig.post(&format!("/api/threads/{id}{path}"), &body("hi")).await;
+            assert!(matches!(answer.status.as_u16(), 400 | 404 | 422), "{id}{path}: {} {}", answer.status, answer.text);
+            answer.refusal(answer.status.as_u16());
+        }
+    }
+    assert_eq!(rig.post("/api/threads/search", &json!({})).await.ok(), json!([]));
+}
+
+#[tokio::test]
+async fn a_run_id_that_is_anything_is_simply_not_found() {
+    let rig = Rig::start().await;
+    let thread = rig.thread().await;
+    let long = "y".repeat(2000);
+    for run in ["nobody", "a%20b", "%2e%2e%2f%2e%2e", "%C3%BC", "'%20or%201=1--", &long] {
+        for path in ["", "/stream", "/join"] {
+            rig.get(&format!("/api/threads/{thread}/runs/{run}{path}")).await.refusal(404);
+        }
+        Answer::of(rig.request(Method::POST, &format!("/api/threads/{thread}/runs/{run}/cancel"))).await.refusal(404);
+    }
+}
+
+#[tokio::test]
+async fn ten_megabytes_are_taken_and_too_many_are_refused() {
+    let rig = Rig::start().await;
+    let thread = rig.thread().await;
+    let large = "then say x ".to_owned() + &"0123456789".repeat(1024 * 1024);
+    let run = rig.run(&thread, &body_with(&large, json!({"stream_mode": "updates"}))).await;
+    assert_eq!(run.names().last(), Some(&"end"));
+    assert_eq!(rig.settled(&thread, &run.run).await, "success");
+    let before = rig.get(&format!("/api/threads/{thread}/runs")).await.ok();
+    let huge = format!("{{\"metadata\": {{\"a\": \"{}\"}}}}", "x".repeat(30 * 1024 * 1024));
+    rig.post_bytes(&format!("/api/threads/{thread}/runs"), huge).await.refusal(413);
+    assert_eq!(rig.get(&format!("/api/threads/{thread}/runs")).await.ok(), before);
+    assert_eq!(rig.get("/health").await.status, 200);
+}
+
+#[tokio::test]
+async fn the_platform_refuses_in_one_sentence() {
+    let rig = Rig::start().await;
+    let missing = "11111111-1111-4111-8111-111111111111";
+    let run = json!({"assistant_id": "lead_agent", "input": {"messages": [{"role": "user", "content": "hi"}]}});
+    for (answer, status) in [
+        (rig.get(&format!("/threads/{missing}")).await, 404),
+        (rig.get("/threads/not-a-uuid").await, 422),
+        (rig.post(&format!("/threads/{missing}/runs"), &run).await, 404),
+        (rig.post("/runs/wait", &json!({"input": {}})).await, 422),
+        (rig.post("/runs/wait", &json!({"assistant_id": "no-such-graph", "input": {}})).await, 422),
+        (rig.post("/runs/wait", &json!({"assistant_id": missing, "input": {}})).await, 404),
+        (rig.post("/threads/search", &json!({"limit": -5})).await, 422),
+    ] {
+        assert!(answer.refusal(status).is_string(), "{}", answer.text);
+    }
+}

@@ -1,0 +1,92 @@
+//! Power cuts: what was accepted is never lost, and nothing stays half done.
+
+use serde_json::json;
+
+use crate::rig::{Rig, body, text, until};
+
+#[tokio::test]
+async fn after_a_power_cut_every_run_is_over_and_every_thread_goes_on() {
+    let mut rig = Rig::start().await;
+    let mut cut = Vec::new();
+    for n in 0..3 {
+        let thread = rig.thread().await;
+        let mut stream = rig.stream(&thread, &body(&format!("[[slow 1000x20ms]] message {n}"))).await;
+        let metadata = stream.next_frame().await.expect("frame").expect("open").json().expect("json");
+        stream.next_named("messages").await.expect("frame").expect("open");
+        cut.push((thread, text(&metadata["run_id"]).to_owned(), stream));
+    }
+    let done = rig.say("then say x").await;
+    rig.gateway.kill9().await.expect("killed");
+    for (_, _, stream) in &mut cut {
+        // A stream that breaks must not look like one that ended.
+        let mut names = Vec::new();
+        while let Ok(Some(frame)) = stream.next_frame().await {
+            names.push(frame.name().to_owned());
+        }
+        assert!(!names.contains(&"end".to_owned()), "{names:?}");
+    }
+    rig.gateway.restart().await.expect("healthy again");
+    for (n, (thread, run, _)) in cut.iter().enumerate() {
+        let shown = rig.shown_run(thread, run).await;
+        assert_eq!(shown["status"], "error", "{shown}");
+        assert!(shown["error"].is_string(), "{shown}");
+        let status = rig.get(&format!("/api/threads/{thread}")).await.ok()["status"].clone();
+        assert!(status == "error" || status == "idle", "{status}");
+        assert_eq!(rig.talk(thread).await[0].1, format!("[[slow 1000x20ms]] message {n}"), "accepted input stays");
+        let frames = rig.join(thread, run, Some("-1")).await.collect().await.expect("an answer that ends");
+        assert!(matches!(frames.last().map(|frame| frame.name()), Some("end" | "gap")), "{frames:?}");
+        let next = rig.run(thread, &body("then say on")).await;
+        assert_eq!(rig.shown_run(thread, &next.run).await["status"], "success");
+        assert_eq!(rig.talk(thread).await.last().map(|last| last.1.clone()).as_deref(), Some("on"));
+    }
+    assert_eq!(rig.shown_run(&done.thread, &done.run).await["status"], "success");
+    assert_eq!(rig.talk(&done.thread).await.len(), 2);
+    assert_eq!(rig.model.rejections(), 0);
+}
+
+#[tokio::test]
+async fn a_run_accepted_in_the_moment_of_the_power_cut_is_known_afterwards() {
+    let mut rig = Rig::start().await;
+    let thread = rig.thread().await;
+    let run = rig.background(&thread, &body("[[delay 60000]] at the last moment")).await;
+    rig.gateway.kill9().await.expect("killed");
+    rig.gateway.restart().await.expect("healthy again");
+    assert_eq!(rig.settled(&thread, &run).await, "error");
+    assert_eq!(rig.talk(&thread).await.first().map(|first| first.1.clone()).as_deref(), Some("[[delay 60000]] at the last moment"));
+}
+
+#[tokio::test]
+async fn a_polite_stop_ends_runs_before_the_process() {
+    let mut rig = Rig::start().await;
+    let thread = rig.thread().await;
+    let run = rig.background(&thread, &body("[[slow 2000x20ms]]")).await;
+    until("the run to begin", async || (rig.shown_run(&thread, &run).await["status"] == "running").then_some(())).await;
+    let status = rig.gateway.terminate().await.expect("stopped in time");
+    assert!(status.success(), "{status}\n{}", rig.gateway.logs());
+    rig.gateway.restart().await.expect("healthy again");
+    let status = rig.settled(&thread, &run).await;
+    assert!(matches!(status.as_str(), "interrupted" | "error"), "{status}");
+    rig.post(&format!("/api/threads/{thread}/runs/wait"), &body("then say on")).await.ok();
+}
+
+#[tokio::test]
+async fn everything_is_read_back_after_a_restart() {
+    let mut rig = Rig::start().await;
+    let run = rig.say("then say x").await;
+    let paths = [
+        format!("/api/threads/{}", run.thread),
+        format!("/api/threads/{}/state", run.thread),
+        format!("/api/threads/{}/runs", run.thread),
+        format!("/api/threads/{}/messages/page", run.thread),
+    ];
+    let mut before = Vec::new();
+    for path in &paths {
+        before.push(rig.get(path).await.ok());
+    }
+    let history = rig.post(&format!("/api/threads/{}/history", run.thread), &json!({})).await.ok();
+    rig.gateway.restart().await.expect("healthy again");
+    for (path, before) in paths.iter().zip(before) {
+        assert_eq!(rig.get(path).await.ok(), before, "{path}");
+    }
+    assert_eq!(rig.post(&format!("/api/threads/{}/history", run.thread), &json!({})).await.ok(), history);
+}

@@ -1,0 +1,332 @@
+//! A gateway with a scripted model behind it, and a client that says what was answered.
+
+use std::time::{Duration, Instant};
+
+use deerflow_tests::gateway::{AUTH_DISABLED, GatewayProcess};
+use deerflow_tests::scripted_openai::{Options, ScriptedOpenAi};
+use deerflow_tests::sse::{SseFrame, SseStream};
+use reqwest::{Method, StatusCode, header::HeaderMap};
+use serde_json::{Value, json};
+
+/// The key of the model's provider: it must never leave the gateway but towards the provider.
+pub(crate) const CANARY: &str = "sk-canary-4f9c1e77a0";
+
+/// The name of the model entry.
+pub(crate) const MODEL: &str = "fake";
+
+/// How long anything that is waited for may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A gateway of its own for one test.
+#[derive(Debug)]
+pub(crate) struct Rig {
+    pub(crate) gateway: GatewayProcess,
+    pub(crate) model: ScriptedOpenAi,
+    client: reqwest::Client,
+}
+
+/// A whole answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+/// A run whose stream was read to its end.
+#[derive(Debug, Clone)]
+pub(crate) struct Finished {
+    pub(crate) thread: String,
+    pub(crate) run: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) frames: Vec<SseFrame>,
+}
+
+impl Rig {
+    /// A gateway with the usual configuration.
+    pub(crate) async fn start() -> Self {
+        Self::with("").await
+    }
+
+    /// A gateway whose configuration ends with `sections`.
+    pub(crate) async fn with(sections: &str) -> Self {
+        let model = strict_model().await;
+        let config = config(&model.base_url, sections);
+        let gateway = GatewayProcess::start(&config, &[AUTH_DISABLED]).await.expect("gateway");
+        Self { gateway, model, client: client() }
+    }
+
+    /// The address of `path`.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.gateway.base_url())
+    }
+
+    /// A request that is not sent yet.
+    pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.client.request(method, self.url(path))
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        Answer::of(self.request(Method::GET, path)).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
+        Answer::of(self.request(Method::DELETE, path)).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        Answer::of(self.request(Method::POST, path).json(body)).await
+    }
+
+    pub(crate) async fn patch(&self, path: &str, body: &Value) -> Answer {
+        Answer::of(self.request(Method::PATCH, path).json(body)).await
+    }
+
+    /// Sends these bytes as a JSON body.
+    pub(crate) async fn post_bytes(&self, path: &str, body: impl Into<reqwest::Body>) -> Answer {
+        Answer::of(self.request(Method::POST, path).header("content-type", "application/json").body(body)).await
+    }
+
+    /// A new thread.
+    pub(crate) async fn thread(&self) -> String {
+        let thread = self.post("/api/threads", &json!({"metadata": {}})).await.ok();
+        text(&thread["thread_id"]).to_owned()
+    }
+
+    /// Starts a run without waiting for it.
+    pub(crate) async fn background(&self, thread: &str, body: &Value) -> String {
+        let run = self.post(&format!("/api/threads/{thread}/runs"), body).await.ok();
+        text(&run["run_id"]).to_owned()
+    }
+
+    /// Starts a run and follows it.
+    pub(crate) async fn stream(&self, thread: &str, body: &Value) -> SseStream {
+        let request = self.request(Method::POST, &format!("/api/threads/{thread}/runs/stream")).json(body);
+        events(request.send().await.expect("answer")).await
+    }
+
+    /// Follows a run from after `cursor`.
+    pub(crate) async fn join(&self, thread: &str, run: &str, cursor: Option<&str>) -> SseStream {
+        let mut request = self.request(Method::GET, &format!("/api/threads/{thread}/runs/{run}/stream"));
+        if let Some(cursor) = cursor {
+            request = request.header("last-event-id", cursor);
+        }
+        events(request.send().await.expect("answer")).await
+    }
+
+    /// Runs to the end.
+    pub(crate) async fn run(&self, thread: &str, body: &Value) -> Finished {
+        let stream = self.stream(thread, body).await;
+        let headers = stream.response().headers().clone();
+        let location = headers["content-location"].to_str().expect("text");
+        let run = location.rsplit_once("/runs/").expect("a run's address").1.to_owned();
+        let frames = stream.collect().await.expect("whole stream");
+        Finished { thread: thread.to_owned(), run, headers, frames }
+    }
+
+    /// Runs `words` on a new thread to the end.
+    pub(crate) async fn say(&self, words: &str) -> Finished {
+        let thread = self.thread().await;
+        self.run(&thread, &body(words)).await
+    }
+
+    /// A run as it is shown.
+    pub(crate) async fn shown_run(&self, thread: &str, run: &str) -> Value {
+        self.get(&format!("/api/threads/{thread}/runs/{run}")).await.ok()
+    }
+
+    /// Waits for the end of a run and tells its status.
+    pub(crate) async fn settled(&self, thread: &str, run: &str) -> String {
+        until("the run's end", async || {
+            let status = text(&self.shown_run(thread, run).await["status"]).to_owned();
+            (!matches!(status.as_str(), "pending" | "running")).then_some(status)
+        })
+        .await
+    }
+
+    /// The values of a thread's newest state.
+    pub(crate) async fn values(&self, thread: &str) -> Value {
+        self.get(&format!("/api/threads/{thread}/state")).await.ok()["values"].clone()
+    }
+
+    /// The visible messages of a thread's newest state, as (type, text).
+    pub(crate) async fn talk(&self, thread: &str) -> Vec<(String, String)> {
+        talk(&self.values(thread).await)
+    }
+}
+
+impl Answer {
+    /// Sends the request and reads all of the answer.
+    pub(crate) async fn of(request: reqwest::RequestBuilder) -> Self {
+        let answer = request.send().await.expect("answer");
+        let (status, headers) = (answer.status(), answer.headers().clone());
+        Self { status, headers, text: answer.text().await.expect("body") }
+    }
+
+    /// The body of a 200.
+    #[track_caller]
+    pub(crate) fn ok(&self) -> Value {
+        assert_eq!(self.status, 200, "{}", self.text);
+        self.json()
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    /// The `detail` of an answer that refuses with this status.
+    #[track_caller]
+    pub(crate) fn refusal(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.text);
+        assert_eq!(self.headers["content-type"], "application/json", "{}", self.text);
+        let body = self.json();
+        let detail = body.get("detail").unwrap_or_else(|| panic!("no detail: {body}"));
+        let said = match detail {
+            Value::String(words) => !words.is_empty(),
+            Value::Array(items) => {
+                !items.is_empty() && items.iter().all(|item| item["type"].is_string() && item["loc"].is_array() && item["msg"].is_string())
+            }
+            _ => false,
+        };
+        assert!(said, "detail says nothing: {detail}");
+        detail.clone()
+    }
+}
+
+impl Finished {
+    /// The event names in order.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.frames.iter().map(SseFrame::name).collect()
+    }
+
+    /// The data of every event of this name.
+    pub(crate) fn data(&self, event: &str) -> Vec<Value> {
+        self.frames.iter().filter(|frame| frame.name() == event).map(|frame| frame.json().expect("json")).collect()
+    }
+
+    /// The last state that was streamed.
+    #[track_caller]
+    pub(crate) fn last_values(&self) -> Value {
+        self.data("values").pop().expect("values")
+    }
+
+    /// The pieces of AI messages, in order.
+    pub(crate) fn chunks(&self) -> Vec<Value> {
+        let messages = self.data("messages").into_iter().map(|pair| pair[0].clone());
+        messages.filter(|message| message["type"] == "AIMessageChunk").collect()
+    }
+}
+
+/// A model that refuses impossible conversations.
+pub(crate) async fn strict_model() -> ScriptedOpenAi {
+    ScriptedOpenAi::start(Options { port: 0, strict: true }).await.expect("model")
+}
+
+/// A client that neither pools connections nor waits for ever.
+pub(crate) fn client() -> reqwest::Client {
+    reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(Duration::from_secs(60)).build().expect("client")
+}
+
+/// `config.yaml` for a provider at `base_url`.
+pub(crate) fn config(base_url: &str, sections: &str) -> String {
+    format!(
+        "config_version: 34
+models:
+  - name: {MODEL}
+    use: langchain_openai:ChatOpenAI
+    model: scripted-1
+    api_key: {CANARY}
+    base_url: {base_url}
+    stream_chunk_timeout: 1
+tool_groups: [{{name: files}}]
+tools:
+  - {{name: ls, group: files, use: sandbox.ls}}
+  - {{name: read_file, group: files, use: sandbox.read_file}}
+  - {{name: write_file, group: files, use: sandbox.write_file}}
+sandbox: {{use: local}}
+memory: {{enabled: false}}
+llm_call: {{retry_base_delay_ms: 1, retry_cap_delay_ms: 2, burst_retry_base_delay_ms: 1}}
+{sections}"
+    )
+}
+
+/// What the web UI sends for a message, word for word but for the model and the text.
+pub(crate) fn body(words: &str) -> Value {
+    json!({
+        "input": {"messages": [{"type": "human", "content": [{"type": "text", "text": words}], "additional_kwargs": {}}]},
+        "config": {"recursion_limit": 1000},
+        "context": {
+            "thread_id": "T", "model_name": MODEL, "mode": "flash",
+            "thinking_enabled": false, "is_plan_mode": false, "subagent_enabled": false,
+        },
+        "stream_mode": ["values", "messages-tuple", "updates", "custom"],
+        "stream_subgraphs": false,
+        "assistant_id": "lead_agent",
+        "on_disconnect": "continue",
+    })
+}
+
+/// `body` with further or other keys.
+pub(crate) fn body_with(words: &str, more: Value) -> Value {
+    let mut body = body(words);
+    for (key, value) in more.as_object().expect("an object") {
+        body[key] = value.clone();
+    }
+    body
+}
+
+/// The frames of an answer that is an event stream.
+pub(crate) async fn events(response: reqwest::Response) -> SseStream {
+    if response.status() != 200 {
+        let status = response.status();
+        panic!("{status}: {}", response.text().await.unwrap_or_default());
+    }
+    SseStream::new(response)
+}
+
+/// Asks until there is an answer; panics when it takes too long.
+pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        assert!(begun.elapsed() < PATIENCE, "waited too long for {what}");
+        // The other side is a process: nothing here could be notified.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// A string of JSON.
+#[track_caller]
+pub(crate) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("no string: {value}"))
+}
+
+/// A list of JSON.
+#[track_caller]
+pub(crate) fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("no list: {value}"))
+}
+
+/// The words of a message, whichever form its content has.
+pub(crate) fn words(message: &Value) -> String {
+    match &message["content"] {
+        Value::String(words) => words.clone(),
+        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
+        _ => String::new(),
+    }
+}
+
+/// The messages a user sees, as (type, text).
+pub(crate) fn talk(values: &Value) -> Vec<(String, String)> {
+    let messages = values["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let visible = messages.iter().filter(|message| message["type"] != "system" && message["additional_kwargs"]["hide_from_ui"] != true);
+    visible.map(|message| (text(&message["type"]).to_owned(), words(message))).collect()
+}
+
+/// `talk` written down shortly.
+pub(crate) fn said(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(who, what)| ((*who).to_owned(), (*what).to_owned())).collect()
+}

@@ -1,0 +1,15 @@
+//! `/api/threads/{thread}/runs` and `/api/runs`.
+
+mod cancel;
+mod clarification;
+mod create;
+mod disconnect;
+mod framing;
+mod interrupts;
+mod join;
+mod multitask;
+mod providers;
+mod stateless;
+mod tool_run;
+mod tools;
+mod wait;

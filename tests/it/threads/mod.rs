@@ -1,0 +1,8 @@
+//! `/api/threads`.
+
+mod create;
+mod delete;
+mod history;
+mod patch;
+mod search;
+mod state;

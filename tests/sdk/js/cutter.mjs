@@ -1,0 +1,39 @@
+// A proxy that drops event streams in the middle, the hard way.
+
+import { once } from "node:events";
+import http from "node:http";
+
+/** Passes everything on; resets the n-th event stream after `cuts[n]` events. */
+export async function startCutter(port, cuts) {
+  const left = [...cuts];
+  const requests = [];
+  const server = http.createServer((request, response) => {
+    requests.push({ method: request.method, path: request.url.split("?")[0], cursor: request.headers["last-event-id"] });
+    const forwarded = http.request({ port, host: "127.0.0.1", path: request.url, method: request.method, headers: request.headers });
+    request.pipe(forwarded);
+    forwarded.on("error", () => response.destroy());
+    forwarded.on("response", (answer) => {
+      response.writeHead(answer.statusCode, answer.headers);
+      const streams = answer.headers["content-type"]?.startsWith("text/event-stream");
+      let budget = streams && left.length > 0 ? left.shift() : Infinity;
+      answer.on("error", () => response.destroy());
+      answer.on("end", () => response.end());
+      answer.on("data", (bytes) => {
+        budget -= (bytes.toString("latin1").match(/^event:/gm) ?? []).length;
+        const sent = () => budget <= 0 && response.socket?.resetAndDestroy();
+        response.write(bytes, sent);
+        if (budget <= 0) answer.destroy();
+      });
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    origin: `http://127.0.0.1:${server.address().port}`,
+    streams: () => requests.filter((request) => request.path.endsWith("/stream")),
+    stop: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

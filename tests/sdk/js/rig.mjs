@@ -1,0 +1,87 @@
+// A gateway with a scripted model behind it, as two child processes.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import net from "node:net";
+import os from "node:os";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as pause } from "node:timers/promises";
+
+const BINARIES = process.env.DEERFLOW_BIN_DIR;
+const PATIENCE = 30_000;
+
+const config = (baseUrl) => `config_version: 34
+models:
+  - name: fake
+    use: langchain_openai:ChatOpenAI
+    model: scripted-1
+    api_key: none
+    base_url: ${baseUrl}
+    stream_chunk_timeout: 5
+tool_groups: [{name: files}]
+tools:
+  - {name: ls, group: files, use: sandbox.ls}
+  - {name: write_file, group: files, use: sandbox.write_file}
+sandbox: {use: local}
+memory: {enabled: false}
+database: {backend: sqlite}
+`;
+
+/** Asks until the answer is true: another process can only be polled. */
+export async function until(ask, what) {
+  const end = Date.now() + PATIENCE;
+  for (;;) {
+    const answer = await ask();
+    if (answer) return answer;
+    if (Date.now() > end) throw new Error(`waited too long for ${what}`);
+    await pause(20);
+  }
+}
+
+/** Starts model and gateway; `stop` ends both. */
+export async function start() {
+  const model = spawn(path.join(BINARIES, "scripted-openai"), ["--strict"], { stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = await once(createInterface({ input: model.stdout }), "line");
+  const home = await mkdtemp(path.join(os.tmpdir(), "deerflow-"));
+  await writeFile(path.join(home, "config.yaml"), config(/http:\/\/\S+/.exec(line)[0]));
+  const port = await freePort();
+  const gateway = spawn(path.join(BINARIES, "deerflow"), ["serve"], {
+    cwd: home,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: {
+      ...process.env,
+      DEER_FLOW_PROJECT_ROOT: home,
+      DEER_FLOW_CONFIG_PATH: path.join(home, "config.yaml"),
+      DEER_FLOW_HOME: path.join(home, ".deer-flow"),
+      DEER_FLOW_AUTH_DISABLED: "1",
+      GATEWAY_HOST: "127.0.0.1",
+      GATEWAY_PORT: String(port),
+      NO_PROXY: "127.0.0.1",
+    },
+  });
+  let log = "";
+  for (const output of [gateway.stdout, gateway.stderr]) output.on("data", (text) => (log += text));
+  const healthy = async () => {
+    if (gateway.exitCode !== null) throw new Error(`the gateway ended:\n${log}`);
+    return fetch(`http://127.0.0.1:${port}/health`).then((answer) => answer.ok, () => false);
+  };
+  await until(healthy, "the gateway");
+  const stop = async () => {
+    gateway.kill("SIGKILL");
+    model.kill("SIGKILL");
+    await Promise.all([once(gateway, "exit"), once(model, "exit")]);
+    await rm(home, { recursive: true });
+  };
+  return { port, origin: `http://127.0.0.1:${port}`, stop };
+}
+
+async function freePort() {
+  const server = net.createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return port;
+}

@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# The official JS SDKs, the web UI's and the newest, against a real gateway; see tests/external.sh for the environment.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+: "${DEERFLOW_BIN_DIR:?}"
+exec node --test "$@" web_ui.test.mjs

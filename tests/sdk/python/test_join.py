@@ -1,0 +1,62 @@
+"""Coming back to a run: client.runs.join, join_stream and the client's own reconnect."""
+
+from langgraph_sdk import get_sync_client
+
+from cutter import Cutter
+from talk import counted, talk, tokens, user
+
+
+def events(parts) -> list[tuple]:
+    return [(part.id, part.event, part.data) for part in parts]
+
+
+def test_a_viewer_who_was_cut_off_comes_back_without_gap_or_repetition(client, thread, settled):
+    run = client.runs.create(thread, "lead_agent", input=user("[[slow 60x15ms]]"), stream_mode=["values", "messages-tuple"])["run_id"]
+    seen = []
+    for part in client.runs.join_stream(thread, run, last_event_id="-1"):
+        seen.append(part)
+        if len(seen) == 12:
+            break
+    rest = list(client.runs.join_stream(thread, run, last_event_id=seen[-1].id))
+    whole = list(client.runs.join_stream(thread, run, last_event_id="-1"))
+    assert events(seen + rest) == events(whole)
+    ids = [part.id for part in whole if part.id]
+    assert len(set(ids)) == len(ids)
+    assert tokens(whole) == counted(60)
+    assert settled(thread, run) == "success"
+
+
+def test_the_client_mends_a_cut_stream_by_itself(gateway, prefix):
+    with Cutter(gateway.port, cuts=[6, 5]) as cutter:
+        client = get_sync_client(url=cutter.url + prefix, api_key=None)
+        thread = client.threads.create()["thread_id"]
+        created = []
+        parts = list(
+            client.runs.stream(
+                thread,
+                "lead_agent",
+                input=user("[[slow 40x50ms]]"),
+                stream_mode="messages-tuple",
+                on_disconnect="continue",
+                on_run_created=created.append,
+            )
+        )
+        assert tokens(parts) == counted(40)
+        assert [method for method, _ in cutter.streams()] == ["POST", "GET", "GET"]
+        assert all(cursor for _, cursor in cutter.streams()[1:])
+        assert len(created) == 1
+        assert [run["status"] for run in client.runs.list(thread)] == ["success"]
+
+
+def test_joining_gives_the_final_values(client, thread):
+    run = client.runs.create(thread, "lead_agent", input=user("[[slow 20x10ms]]"))["run_id"]
+    assert talk(client.runs.join(thread, run))[-1] == ("ai", counted(20))
+    assert talk(client.runs.join(thread, run))[-1] == ("ai", counted(20)), "again, of a finished run"
+
+
+def test_a_finished_run_is_replayed_at_once(client, thread):
+    streamed = list(client.runs.stream(thread, "lead_agent", input=user("then say x"), stream_mode=["values", "messages-tuple"]))
+    run = streamed[0].data["run_id"]
+    assert events(client.runs.join_stream(thread, run, last_event_id="-1")) == events(streamed)
+    last = [part.id for part in streamed if part.id][-1]
+    assert [part.event for part in client.runs.join_stream(thread, run, last_event_id=last)] in ([], ["end"])
