@@ -4,6 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use harness::ids::ThreadId;
+use harness::sandbox::{FileHome, ThreadFiles};
 use serde::Serialize;
 
 /// A model as clients may see it: never a key, never an address.
@@ -76,6 +77,21 @@ pub struct ThreadFilesError(pub String);
 /// The files of a thread, wherever they are kept.
 #[async_trait]
 pub trait ThreadFilesPort: Send + Sync + fmt::Debug {
+    /// The files of one thread of one user. Touches no disk.
+    fn thread(&self, user: &str, thread: &ThreadId) -> ThreadFiles;
     /// Removes everything the thread has, sandbox included. Idempotent.
     async fn delete_thread(&self, user: &str, thread: &ThreadId) -> Result<(), ThreadFilesError>;
+}
+
+/// Files alone, with no sandbox to end.
+#[async_trait]
+impl ThreadFilesPort for FileHome {
+    fn thread(&self, user: &str, thread: &ThreadId) -> ThreadFiles {
+        FileHome::thread(self, user, thread)
+    }
+
+    async fn delete_thread(&self, user: &str, thread: &ThreadId) -> Result<(), ThreadFilesError> {
+        let removed = FileHome::thread(self, user, thread).remove_all().await;
+        removed.map(|_| ()).map_err(|fault| ThreadFilesError(fault.to_string()))
+    }
 }

@@ -10,7 +10,7 @@ use axum::routing::{get, post};
 use crate::edge::edge;
 use crate::error::ApiError;
 use crate::extract::BODY_LIMIT;
-use crate::routes::{assistants, catalog, feed, meta, runs, threads};
+use crate::routes::{artifacts, assistants, catalog, feed, meta, runs, threads};
 use crate::state::GatewayState;
 
 type Routes = Router<Arc<GatewayState>>;
@@ -83,6 +83,7 @@ fn deerflow() -> Routes {
         .route("/channels/providers", get(catalog::channel_providers))
         .route("/threads/{thread_id}/suggestions", post(catalog::suggest))
         .route("/threads/{thread_id}/uploads/limits", get(catalog::upload_limits))
+        .route("/threads/{thread_id}/artifacts/{*path}", get(artifacts::get))
         .route("/threads/{thread_id}/messages", get(feed::messages))
         .route("/threads/{thread_id}/messages/page", get(feed::page))
         .route("/threads/{thread_id}/runs/{run_id}/messages", get(feed::run_messages))

@@ -1,5 +1,6 @@
 //! The gateway over the runtime in memory: both dialects, request by request.
 
+mod artifacts;
 mod feed;
 mod meta;
 mod runs;

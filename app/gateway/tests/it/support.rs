@@ -24,6 +24,7 @@ use harness::runtime::memory::{MemoryOptions, MemoryStores, MemoryStreamBridge};
 use harness::runtime::runs::store::{NewRunEvent, RunDeleteStore, RunEventStore, StoreError};
 use harness::runtime::runs::{NullObserver, RunLimits, RunsFacade, RuntimeParts, ThreadStatus};
 use harness::runtime::tasks::Tasks;
+use harness::sandbox::{FileHome, FileLimits, ThreadFiles};
 use harness::state::StateUpdate;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
@@ -239,15 +240,30 @@ impl CatalogView for Catalog {
     }
 }
 
-/// Remembers whose files were removed.
-#[derive(Debug, Default)]
-pub(crate) struct Files(pub(crate) Mutex<Vec<String>>);
+/// Files in a directory that goes with the gateway; remembers whose were removed.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) home: FileHome,
+    pub(crate) removed: Mutex<Vec<String>>,
+    _directory: tempfile::TempDir,
+}
+
+impl Files {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        Self { home: FileHome::new(directory.path(), FileLimits::default()), removed: Mutex::default(), _directory: directory }
+    }
+}
 
 #[async_trait]
 impl ThreadFilesPort for Files {
+    fn thread(&self, user: &str, thread: &ThreadId) -> ThreadFiles {
+        self.home.thread(user, thread)
+    }
+
     async fn delete_thread(&self, user: &str, thread: &ThreadId) -> Result<(), ThreadFilesError> {
-        self.0.lock().push(format!("{user}/{thread}"));
-        Ok(())
+        self.removed.lock().push(format!("{user}/{thread}"));
+        ThreadFilesPort::delete_thread(&self.home, user, thread).await
     }
 }
 
@@ -281,7 +297,7 @@ impl Gateway {
             tasks: tasks.clone(),
         };
         let runs = Arc::new(RunsFacade::new(parts, RunLimits::default()));
-        let files = Arc::new(Files::default());
+        let files = Arc::new(Files::new());
         let shutdown = CancellationToken::new();
         let state = GatewayState {
             runs: runs.clone(),

@@ -63,7 +63,7 @@ async fn patch_merges_and_delete_takes_everything() {
         (deleted.code(), deleted.json()),
         (200, json!({ "success": true, "message": format!("Deleted local thread data for {thread}") }))
     );
-    assert_eq!(*gateway.files.0.lock(), [format!("default/{thread}")]);
+    assert_eq!(*gateway.files.removed.lock(), [format!("default/{thread}")]);
     assert_eq!(gateway.send("DELETE", &format!("/api/threads/{thread}"), None).await.code(), 404);
     let other = gateway.thread().await;
     let deleted = gateway.send("DELETE", &format!("/threads/{other}"), None).await;

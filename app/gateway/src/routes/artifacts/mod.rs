@@ -1,0 +1,8 @@
+//! `/threads/{t}/artifacts/{path}`: a thread's files, made safe to be opened in the application's own origin.
+
+mod body;
+mod get;
+mod kind;
+mod range;
+
+pub(crate) use get::get;

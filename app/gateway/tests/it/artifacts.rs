@@ -1,0 +1,83 @@
+//! Artifacts: what is given, what is refused, and that nothing in a file runs in a browser.
+
+use bytes::Bytes;
+use harness::ids::ThreadId;
+use harness::sandbox::VirtualPath;
+use harness::sandbox::pending_file::Durability;
+use serde_json::json;
+
+use crate::support::Gateway;
+
+async fn with_file(gateway: &Gateway, name: &str, content: impl Into<Bytes>) -> String {
+    let thread = gateway.thread().await;
+    let files = gateway.files.home.thread("default", &ThreadId::parse(thread.clone()).expect("an id"));
+    let path = VirtualPath::parse(&format!("/mnt/user-data/outputs/{name}")).expect("a path");
+    let mut file = files.begin_write(&path).await.expect("a file");
+    file = file.write(content.into()).await.expect("a write");
+    file.finish(Durability::Cached).await.expect("a file");
+    format!("/api/threads/{thread}/artifacts/mnt/user-data/outputs")
+}
+
+#[tokio::test]
+async fn a_text_is_shown_in_place_and_downloaded_on_demand() {
+    let gateway = Gateway::new();
+    let base = with_file(&gateway, "report.md", "# R\n").await;
+    let shown = gateway.get(&format!("{base}/report.md")).await;
+    assert_eq!((shown.code(), shown.text()), (200, "# R\n"));
+    assert_eq!(shown.header("content-type"), "text/markdown; charset=utf-8");
+    assert_eq!(shown.header("content-disposition"), "inline; filename=\"report.md\"; filename*=UTF-8''report.md");
+    assert_eq!((shown.header("accept-ranges"), shown.header("x-content-type-options")), ("bytes", "nosniff"));
+    assert_eq!(shown.header("etag").len(), 66);
+    let tag = shown.header("etag").to_owned();
+    let known = gateway.raw("GET", &format!("{base}/report.md"), "", &[("if-none-match", &tag)]).await;
+    assert_eq!((known.code(), known.body.len()), (304, 0));
+    let download = gateway.get(&format!("{base}/report.md?download=true")).await;
+    assert!(download.header("content-disposition").starts_with("attachment"));
+}
+
+#[tokio::test]
+async fn ranges_are_served_from_small_and_large_files() {
+    let gateway = Gateway::new();
+    let large: Vec<u8> = (0..3_000_000_u32).map(|at| (at % 251) as u8).collect();
+    let base = with_file(&gateway, "large.bin", large.clone()).await;
+    let whole = gateway.get(&format!("{base}/large.bin")).await;
+    assert_eq!((whole.code(), &whole.body[..]), (200, &large[..]));
+    let part = gateway.raw("GET", &format!("{base}/large.bin"), "", &[("range", "bytes=2999990-")]).await;
+    assert_eq!((part.code(), &part.body[..]), (206, &large[2_999_990..]));
+    assert_eq!(part.header("content-range"), "bytes 2999990-2999999/3000000");
+    let base = with_file(&gateway, "small.txt", "0123456789").await;
+    let part = gateway.raw("GET", &format!("{base}/small.txt"), "", &[("range", "bytes=2-4")]).await;
+    assert_eq!((part.code(), part.text(), part.header("content-length")), (206, "234", "3"));
+    let none = gateway.raw("GET", &format!("{base}/small.txt"), "", &[("range", "bytes=10-")]).await;
+    assert_eq!((none.code(), none.header("content-range")), (416, "bytes */10"));
+}
+
+#[tokio::test]
+async fn active_content_is_only_ever_downloaded() {
+    let gateway = Gateway::new();
+    for name in ["x.html", "x.svg", "x.xml", "x.xsl", "x.js"] {
+        let base = with_file(&gateway, name, "<script>alert(1)</script>").await;
+        let sent = gateway.get(&format!("{base}/{name}")).await;
+        assert!(sent.header("content-disposition").starts_with("attachment"), "{name}");
+        assert_eq!(sent.header("content-security-policy"), "sandbox; default-src 'none'");
+    }
+}
+
+#[tokio::test]
+async fn paths_outside_are_refused_and_nothing_is_said_of_the_host() {
+    let gateway = Gateway::new();
+    let base = with_file(&gateway, "a.txt", "a").await;
+    let root = base.strip_suffix("/mnt/user-data/outputs").expect("a base").to_owned();
+    for (path, code, detail) in [
+        (format!("{root}/etc/passwd"), 400, "Path must start with /mnt/user-data"),
+        (format!("{base}/../../../etc/passwd"), 403, "Access denied: path traversal detected"),
+        (format!("{base}/%2e%2e/%2e%2e/x"), 403, "Access denied: path traversal detected"),
+        (format!("{base}/missing.txt"), 404, "Artifact not found: mnt/user-data/outputs/missing.txt"),
+        (base.clone(), 400, "Path is not a file: mnt/user-data/outputs"),
+    ] {
+        let answer = gateway.get(&path).await;
+        assert_eq!((answer.code(), answer.json()), (code, json!({ "detail": detail })), "{path}");
+    }
+    let foreign = base.replace("/api/threads/", "/api/threads/x");
+    assert_eq!(gateway.get(&format!("{foreign}/a.txt")).await.code(), 404);
+}
