@@ -8,9 +8,9 @@ use futures_util::FutureExt;
 use harness::runtime::tasks::Tasks;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbErr, RuntimeErr, SqlxPostgresConnector, SqlxSqliteConnector};
 use secrecy::{ExposeSecret, SecretString};
-use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection};
 
 use crate::error::Fault;
 use crate::lock::{DataLock, LOCK_FILE};
@@ -120,8 +120,7 @@ impl Database {
         let pool = sqlite_pool(1).idle_timeout(None).connect_with(sqlite_options().in_memory(true)).await.map_err(unreachable)?;
         let connection = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
         migrate(&connection).await.map_err(refused)?;
-        let same = connection.clone();
-        let reconnect: Reconnect = Box::new(move || std::future::ready(Ok(same.clone())).boxed());
+        let reconnect: Reconnect = Box::new(|same| std::future::ready(Ok(same)).boxed());
         let queue = WriteQueue::start(connection.clone(), reconnect, (), tasks);
         Ok(Self { reads: connection, writes: Writes::Queue(queue), _lock: None })
     }
@@ -141,7 +140,7 @@ impl Database {
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
-            // Freed pages go back to the file system in small steps instead of never.
+            // After a burst the log shrinks back to this size.
             .pragma("journal_size_limit", "16777216");
         let writer = sqlite_pool(1).connect_with(options.clone()).await.map_err(|error| damaged(Fault::from(&error)))?;
         let writer = SqlxSqliteConnector::from_sqlx_sqlite_pool(writer);
@@ -153,9 +152,10 @@ impl Database {
             .connect_with(options.clone().create_if_missing(false).pragma("query_only", "1"))
             .await
             .map_err(|error| damaged(Fault::from(&error)))?;
-        let reconnect: Reconnect = Box::new(move || {
+        let reconnect: Reconnect = Box::new(move |broken| {
             let options = options.clone();
             async move {
+                broken.close().await?;
                 let pool =
                     sqlite_pool(1).connect_with(options).await.map_err(|error| DbErr::Conn(RuntimeErr::SqlxError(Arc::new(error))))?;
                 Ok(SqlxSqliteConnector::from_sqlx_sqlite_pool(pool))
@@ -182,12 +182,11 @@ impl Database {
             }
             options = options.options([("search_path", schema.as_str())]);
         }
-        let pool = PgPoolOptions::new()
-            .max_connections(config.max_connections.max(1))
-            .acquire_timeout(ACQUIRE_LIMIT)
-            .connect_with(options)
-            .await
-            .map_err(unreachable)?;
+        // A pool tries a refused connection again and again; at the start the reason is wanted at once.
+        let probe = tokio::time::timeout(ACQUIRE_LIMIT, options.connect()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut));
+        probe.map_err(unreachable)?.close().await.map_err(unreachable)?;
+        let pool =
+            PgPoolOptions::new().max_connections(config.max_connections.max(1)).acquire_timeout(ACQUIRE_LIMIT).connect_lazy_with(options);
         let pool = SqlxPostgresConnector::from_sqlx_postgres_pool(pool);
         if let Some(schema) = &config.schema {
             pool.execute_unprepared(&format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\"")).await.map_err(refused)?;

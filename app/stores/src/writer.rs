@@ -25,6 +25,8 @@ type Answer = Box<dyn FnOnce(Result<(), Fault>) + Send>;
 /// What became of a piece of work before the commit.
 struct Done {
     keep: bool,
+    /// What the database did to it, if that is why it is not kept.
+    fault: Option<Fault>,
     answer: Answer,
 }
 
@@ -56,6 +58,10 @@ where
                 Err(panic) => Err(TxError::Db(Fault::Failed(format!("the write panicked: {}", panic_text(panic.as_ref()))))),
             };
             let keep = result.is_ok();
+            let fault = match &result {
+                Err(TxError::Db(fault)) => Some(fault.clone()),
+                _ => None,
+            };
             let answer = Box::new(move |committed| {
                 let result = match committed {
                     Err(fault) if keep => Err(TxError::Db(fault)),
@@ -64,7 +70,7 @@ where
                 // A caller that went away needs no answer.
                 let _ = caller.send(result);
             });
-            Done { keep, answer }
+            Done { keep, fault, answer }
         })
     }
 
@@ -73,8 +79,8 @@ where
     }
 }
 
-/// Makes the connection anew after a transaction broke.
-pub(crate) type Reconnect = Box<dyn Fn() -> BoxFuture<'static, Result<DatabaseConnection, DbErr>> + Send + Sync>;
+/// Gives up a connection after a transaction broke, and makes a new one.
+pub(crate) type Reconnect = Box<dyn Fn(DatabaseConnection) -> BoxFuture<'static, Result<DatabaseConnection, DbErr>> + Send + Sync>;
 
 /// The way to the writer.
 #[derive(Debug, Clone)]
@@ -133,11 +139,11 @@ impl Writer {
     async fn write(&mut self, batch: &mut Vec<Box<dyn Job>>) {
         let mut answers = Vec::with_capacity(batch.len());
         let mut waiting = batch.drain(..);
-        let committed = self.transaction(&mut waiting, &mut answers).await.map_err(Fault::from);
+        let committed = self.transaction(&mut waiting, &mut answers).await;
         if let Err(fault) = &committed {
             tracing::warn!(?fault, writes = answers.len(), "a write transaction was lost");
             waiting.for_each(|job| job.refuse(fault.clone()));
-            match (self.reconnect)().await {
+            match (self.reconnect)(self.connection.clone()).await {
                 Ok(connection) => self.connection = connection,
                 Err(error) => tracing::error!(fault = ?Fault::from(error), "the database cannot be opened again"),
             }
@@ -148,7 +154,7 @@ impl Writer {
     }
 
     /// An error here means that nothing of the batch was written.
-    async fn transaction(&self, waiting: &mut std::vec::Drain<'_, Box<dyn Job>>, answers: &mut Vec<Answer>) -> Result<(), DbErr> {
+    async fn transaction(&self, waiting: &mut std::vec::Drain<'_, Box<dyn Job>>, answers: &mut Vec<Answer>) -> Result<(), Fault> {
         let immediate = TransactionOptions { sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate), ..Default::default() };
         let tx = self.connection.begin_with_options(immediate).await?;
         if waiting.len() == 1 {
@@ -157,10 +163,10 @@ impl Writer {
                 let done = job.run(&tx).await;
                 answers.push(done.answer);
                 if !done.keep {
-                    return tx.rollback().await;
+                    return Ok(tx.rollback().await?);
                 }
             }
-            return tx.commit().await;
+            return Ok(tx.commit().await?);
         }
         for job in waiting {
             let savepoint = tx.begin().await?;
@@ -169,9 +175,14 @@ impl Writer {
             if done.keep {
                 savepoint.commit().await?;
             } else {
-                savepoint.rollback().await?;
+                // A full disk can end the whole transaction at once; then there is no savepoint any more, and this is why.
+                savepoint.rollback().await.map_err(|error| done.fault.unwrap_or_else(|| error.into()))?;
             }
         }
-        tx.commit().await
+        Ok(tx.commit().await?)
     }
 }
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

@@ -2,79 +2,83 @@
 
 use std::sync::Arc;
 
-use super::agent_loop::{LoopAgent, ModelSettings};
+use super::agent_loop::{AgentParts, LoopAgent, ModelSettings, Patience};
 use crate::middlewares::{Middleware, MiddlewareStack};
 use crate::models::ChatModel;
 use crate::runtime::agent::Agent;
-use crate::tools::{Tool, ToolRegistry};
+use crate::tools::{Tool, ToolRegistry, erase};
 
 /// Puts an agent together: a model, and whatever else it should have.
 ///
 /// Built once, an agent serves any number of runs.
 #[derive(Debug)]
 pub struct AgentBuilder {
-    name: String,
-    caller: String,
-    model: Arc<dyn ChatModel>,
-    settings: ModelSettings,
-    system: Option<Arc<str>>,
-    tools: ToolRegistry,
+    parts: AgentParts,
     middlewares: Vec<Arc<dyn Middleware>>,
 }
 
 impl AgentBuilder {
     /// An agent with this model and nothing else.
     pub fn new(model: Arc<dyn ChatModel>) -> Self {
-        Self {
+        let parts = AgentParts {
             name: "agent".to_owned(),
             caller: "lead_agent".to_owned(),
             model,
             settings: ModelSettings::default(),
+            patience: Patience::default(),
             system: None,
             tools: ToolRegistry::new(),
-            middlewares: Vec::new(),
-        }
+            stack: MiddlewareStack::default(),
+        };
+        Self { parts, middlewares: Vec::new() }
     }
 
     /// Names it.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+        self.parts.name = name.into();
         self
     }
 
     /// Who the journal says asks the model: `lead_agent` unless said otherwise.
     #[must_use]
     pub fn caller(mut self, caller: impl Into<String>) -> Self {
-        self.caller = caller.into();
+        self.parts.caller = caller.into();
         self
     }
 
     /// Tells the model who it is.
     #[must_use]
     pub fn system_prompt(mut self, text: impl Into<Arc<str>>) -> Self {
-        self.system = Some(text.into());
+        self.parts.system = Some(text.into());
         self
     }
 
     /// Says how the model is asked.
     #[must_use]
     pub fn model_settings(mut self, settings: ModelSettings) -> Self {
-        self.settings = settings;
+        self.parts.settings = settings;
+        self
+    }
+
+    /// Says how patient it is with the model's provider.
+    #[must_use]
+    pub fn patience(mut self, patience: Patience) -> Self {
+        self.parts.patience = patience;
         self
     }
 
     /// Gives it one tool more.
     #[must_use]
     pub fn tool(mut self, tool: impl Tool) -> Self {
-        self.tools = self.tools.with(tool);
+        self.parts.tools.add(erase(tool));
         self
     }
 
     /// Gives it these tools and no others.
     #[must_use]
     pub fn tools(mut self, tools: ToolRegistry) -> Self {
-        self.tools = tools;
+        self.parts.tools = tools;
         self
     }
 
@@ -93,8 +97,8 @@ impl AgentBuilder {
     }
 
     /// The agent.
-    pub fn build(self) -> Arc<dyn Agent> {
-        let stack = MiddlewareStack::new(self.middlewares);
-        Arc::new(LoopAgent::new(self.name, self.caller, self.model, self.settings, self.system, self.tools, stack))
+    pub fn build(mut self) -> Arc<dyn Agent> {
+        self.parts.stack = MiddlewareStack::new(self.middlewares);
+        Arc::new(LoopAgent::new(self.parts))
     }
 }

@@ -2,8 +2,11 @@
 
 pub mod agent_loop;
 mod builder;
+mod catalog;
+pub mod lead;
 
 pub use builder::AgentBuilder;
+pub use catalog::{AgentSource, StaticResolver};
 
 #[cfg(test)]
 pub(crate) mod test_support;

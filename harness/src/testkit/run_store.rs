@@ -26,6 +26,7 @@ macro_rules! run_store_suite {
             a_commit_writes_events_checkpoints_and_status_together
             a_commit_of_an_older_attempt_writes_nothing
             the_end_is_written_once_under_a_race
+            an_end_with_odd_text_is_written
             the_end_frees_the_slot
             illegal_steps_are_refused
             a_run_given_back_gets_a_new_attempt
@@ -158,7 +159,7 @@ pub async fn a_commit_writes_events_checkpoints_and_status_together(open: impl A
     let ids = crate::ids::SeededIds::new(1);
     state.apply(StateUpdate::messages([message("m1", "hello")]).and("title", json!("T")), &ids).expect("applied");
     let mut last = end_in(RunStatus::Error);
-    last.error = Some("boom".to_owned());
+    last.error = Some("boom 😀 \u{1}".to_owned());
     last.stop_reason = Some("loop_capped".to_owned());
     last.title = Some("T".to_owned());
     last.completion = RunCompletionData { total_tokens: 7, token_usage_by_model: object(json!({"small": 7})), ..Default::default() };
@@ -213,6 +214,20 @@ pub async fn the_end_is_written_once_under_a_race(open: impl AsyncFn() -> RunSto
     assert_eq!(won.len(), 1, "{results:?}");
     assert_eq!(get(&stores, "r1").await.status, won[0].0);
     assert_eq!(results.iter().filter(|(_, result)| *result == Err(CommitError::AlreadyTerminal(run("r1")))).count(), 19);
+}
+
+/// What a model or provider said may hold any character; the end is written all the same.
+pub async fn an_end_with_odd_text_is_written(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let record = started(&stores, "r1", "t1").await;
+    let mut last = end_in(RunStatus::Error);
+    last.error = Some("bad byte \0 here".to_owned());
+    last.title = Some("\0".to_owned());
+    last.completion.last_ai_message = Some("\0".to_owned());
+    stores.commit.commit(RunCommit { end: Some(last), ..commit_of(&record) }).await.expect("ended");
+    let over = get(&stores, "r1").await;
+    assert_eq!(over.completion.last_ai_message.as_deref(), Some("\0"));
+    assert!(over.error.is_some_and(|error| error.starts_with("bad byte ") && error.ends_with(" here")));
 }
 
 /// The next run may come as soon as the end is committed.

@@ -9,6 +9,11 @@ pub(crate) mod thread;
 
 use chrono::{DateTime, Utc};
 
+/// Free text as it is stored: Postgres takes no NUL character, so none is stored anywhere.
+pub(crate) fn plain(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
 /// A moment as it is stored.
 pub(crate) fn micros(at: DateTime<Utc>) -> i64 {
     at.timestamp_micros()

@@ -10,7 +10,7 @@ use sea_orm::{ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, Ex
 use super::SqlRunStore;
 use super::row::json_text;
 use crate::checkpoints::{delete_run_checkpoints, delete_thread_checkpoints, write_checkpoints};
-use crate::entity::{micros, run, thread};
+use crate::entity::{micros, plain, run, thread};
 use crate::run_events::{append_events, delete_thread_events};
 use crate::tx::TxError;
 
@@ -64,8 +64,12 @@ const END_THREAD: &str = "\
     WHERE thread_id = $1 RETURNING temporary";
 
 async fn end_thread(tx: &DatabaseTransaction, commit: &RunCommit, end: &RunEnd) -> Result<ThreadLeft, TxError<CommitError>> {
-    let values: [Value; 4] =
-        [commit.thread_id.as_str().into(), end.thread_status.as_str().into(), micros(commit.at).into(), end.title.clone().into()];
+    let values: [Value; 4] = [
+        commit.thread_id.as_str().into(),
+        end.thread_status.as_str().into(),
+        micros(commit.at).into(),
+        end.title.as_deref().map(plain).into(),
+    ];
     let row = tx.query_one_raw(Statement::from_sql_and_values(tx.get_database_backend(), END_THREAD, values)).await?;
     let temporary = row.map(|row| row.try_get_by_index::<bool>(0)).transpose()?;
     Ok(if temporary == Some(true) { ThreadLeft::Gone } else { ThreadLeft::Stays })
@@ -82,8 +86,8 @@ async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<(), TxErr
     if let Some(end) = &commit.end {
         update = update
             .col_expr(run::Column::Status, Expr::value(end.status.as_str()))
-            .col_expr(run::Column::Error, Expr::value(end.error.clone()))
-            .col_expr(run::Column::StopReason, Expr::value(end.stop_reason.clone()))
+            .col_expr(run::Column::Error, Expr::value(end.error.as_deref().map(plain)))
+            .col_expr(run::Column::StopReason, Expr::value(end.stop_reason.as_deref().map(plain)))
             .col_expr(run::Column::CompletionJson, Expr::value(json_text(&end.completion)));
     } else if let Some(next) = commit.advance {
         update = update.col_expr(run::Column::Status, Expr::value(next.as_str()));

@@ -13,7 +13,7 @@ use sea_orm::{
 
 use super::SqlRunStore;
 use super::row::{ACTIVE, admitted, cancel_word, new_row, record};
-use crate::entity::{micros, run};
+use crate::entity::{micros, plain, run};
 use crate::tx::TxError;
 
 #[async_trait]
@@ -43,7 +43,7 @@ const TAKE_THREAD: &str = "\
 
 async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<RunRecord, TxError<AdmitError>> {
     // The thread comes first, here and at the end of a run: transactions that lock in one order do not lock each other out.
-    let mut values: Vec<Value> = vec![new.thread_id.as_str().into(), new.assistant.as_str().into(), new.user_id.clone().into()];
+    let mut values: Vec<Value> = vec![new.thread_id.as_str().into(), plain(&new.assistant).into(), new.user_id.clone().into()];
     let sql = match new.if_not_exists {
         IfNotExists::Create => {
             values.push(new.temporary_thread.into());

@@ -7,7 +7,7 @@ use sea_orm::DbErr;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::entity::{micros, moment, run};
+use crate::entity::{micros, moment, plain, run};
 
 /// The statuses whose run holds the thread's slot; the partial unique index names the same.
 pub(crate) const ACTIVE: [&str; 3] = ["pending", "starting", "running"];
@@ -17,11 +17,11 @@ pub(crate) fn new_row(new: &NewRun) -> run::Model {
     run::Model {
         run_id: new.run_id.to_string(),
         thread_id: new.thread_id.to_string(),
-        assistant_id: new.assistant.clone(),
+        assistant_id: plain(&new.assistant),
         user_id: new.user_id.clone(),
         status: RunStatus::Pending.as_str().to_owned(),
         attempt: 1,
-        model_name: new.model_name.clone(),
+        model_name: new.model_name.as_deref().map(plain),
         multitask_strategy: new.multitask.as_str().to_owned(),
         metadata_json: json_text(&new.metadata),
         kwargs_json: json_text(&new.kwargs),
@@ -40,14 +40,14 @@ pub(crate) fn admitted(new: &NewRun) -> RunRecord {
     RunRecord {
         run_id: new.run_id.clone(),
         thread_id: new.thread_id.clone(),
-        assistant: new.assistant.clone(),
+        assistant: plain(&new.assistant),
         user_id: new.user_id.clone(),
         status: RunStatus::Pending,
         attempt: 1,
         metadata: new.metadata.clone(),
         kwargs: new.kwargs.clone(),
         multitask: new.multitask,
-        model_name: new.model_name.clone(),
+        model_name: new.model_name.as_deref().map(plain),
         cancel: None,
         error: None,
         stop_reason: None,

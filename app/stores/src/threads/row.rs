@@ -6,14 +6,14 @@ use harness::runtime::runs::ThreadStatus;
 use sea_orm::DbErr;
 use serde_json::{Map, Value};
 
-use crate::entity::{micros, moment, thread};
+use crate::entity::{micros, moment, plain, thread};
 use crate::runs::{from_json, json_text};
 
 pub(super) fn new_row(new: &NewThread) -> thread::Model {
     let at = micros(new.at);
     thread::Model {
         thread_id: new.thread_id.to_string(),
-        assistant_id: new.assistant.clone(),
+        assistant_id: new.assistant.as_deref().map(plain),
         user_id: new.user_id.clone(),
         display_name: None,
         status: ThreadStatus::Idle.as_str().to_owned(),

@@ -29,7 +29,10 @@ pub(super) fn matching(search: &ThreadSearch, owner: &Owner, backend: DbBackend)
     // An entry as JSON text, null when it is absent. Both databases keep the text as it was written, and it was written by the
     // same code as the text it is compared with: the comparison is exact and knows types.
     let entry = match backend {
-        DbBackend::Postgres => "(threads_meta.metadata_json::json -> $1)::text = $2",
+        // Postgres cannot look into JSON that has a NUL character anywhere, so one stands in for it on both sides.
+        DbBackend::Postgres => {
+            r"(replace(threads_meta.metadata_json, '\u0000', '\ufffd')::json -> $1)::text = replace($2, '\u0000', '\ufffd')"
+        }
         _ => "(threads_meta.metadata_json -> ?) = ?",
     };
     for (key, value) in &search.metadata {

@@ -12,7 +12,7 @@ use sea_orm::{
 
 use super::row::{is_pinned, new_row, record};
 use crate::checkpoints::delete_thread_checkpoints;
-use crate::entity::{micros, run, thread};
+use crate::entity::{micros, plain, run, thread};
 use crate::runs::{ACTIVE, delete_runs_of, from_json, json_text};
 use crate::tx::TxError;
 
@@ -62,7 +62,7 @@ pub(super) async fn patch(tx: &DatabaseTransaction, work: &Patch) -> Result<Opti
     row.pinned = is_pinned(&metadata);
     row.metadata_json = json_text(&metadata);
     if let Some(title) = &work.patch.title {
-        row.display_name = title.clone();
+        row.display_name = title.as_deref().map(plain);
     }
     if let Some(status) = work.patch.status {
         row.status = status.as_str().to_owned();

@@ -1,5 +1,6 @@
 //! An agent as its parts: assembled once, shared by all of its runs.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -10,7 +11,7 @@ use super::driver::drive;
 use super::nodes::LoopNodes;
 use crate::messages::Message;
 use crate::middlewares::MiddlewareStack;
-use crate::models::{ChatModel, ToolSchema};
+use crate::models::{ChatModel, CircuitBreaker, RetryPolicy, ToolSchema};
 use crate::runtime::agent::{Agent, AgentEvent, AgentInput, AgentStream, RunContext};
 use crate::state::{StateUpdate, ThreadState};
 use crate::tools::ToolRegistry;
@@ -26,20 +27,51 @@ pub struct ModelSettings {
     pub overrides: Map<String, Value>,
 }
 
-/// The parts of an agent. Nothing in it belongs to a run.
+/// How patient an agent is with its model's provider.
+#[derive(Debug, Clone, Default)]
+pub struct Patience {
+    /// When a failed call is made again.
+    pub policy: RetryPolicy,
+    /// The model's circuit, shared by all who ask that model.
+    pub breaker: Option<Arc<CircuitBreaker>>,
+}
+
+/// What an agent is made of. Nothing in it belongs to a run.
+#[derive(Debug)]
+pub struct AgentParts {
+    /// The agent's name, shown to clients.
+    pub name: String,
+    /// Who the journal says asks the model, such as `lead_agent`.
+    pub caller: String,
+    /// The model.
+    pub model: Arc<dyn ChatModel>,
+    /// How the model is asked.
+    pub settings: ModelSettings,
+    /// Patience with the model's provider.
+    pub patience: Patience,
+    /// The system text.
+    pub system: Option<Arc<str>>,
+    /// The tools.
+    pub tools: ToolRegistry,
+    /// The middlewares.
+    pub stack: MiddlewareStack,
+}
+
+/// The parts, and what follows from them.
 #[derive(Debug)]
 pub struct Assembly {
-    pub(super) name: String,
-    pub(super) caller: String,
-    pub(super) model: Arc<dyn ChatModel>,
-    pub(super) settings: ModelSettings,
-    pub(super) system: Option<Arc<str>>,
-    pub(super) tools: ToolRegistry,
+    pub(super) parts: AgentParts,
     pub(super) schemas: Arc<[ToolSchema]>,
-    pub(super) stack: MiddlewareStack,
     pub(super) nodes: Arc<LoopNodes>,
-    /// What viewers learn of the model and the agent with every fragment.
+    /// What viewers learn of the model and the agent with every message.
     pub(super) facts: Map<String, Value>,
+}
+
+impl Deref for Assembly {
+    type Target = AgentParts;
+    fn deref(&self) -> &AgentParts {
+        &self.parts
+    }
 }
 
 /// An agent that runs the loop. Cloning shares the parts.
@@ -47,42 +79,20 @@ pub struct Assembly {
 pub struct LoopAgent(Arc<Assembly>);
 
 impl LoopAgent {
-    /// An agent of these parts. `caller` is who the journal says asks the model, such as `lead_agent`.
-    pub fn new(
-        name: impl Into<String>,
-        caller: impl Into<String>,
-        model: Arc<dyn ChatModel>,
-        settings: ModelSettings,
-        system: Option<Arc<str>>,
-        tools: ToolRegistry,
-        stack: MiddlewareStack,
-    ) -> Self {
-        let name = name.into();
-        let info = model.info();
+    /// An agent of these parts.
+    pub fn new(parts: AgentParts) -> Self {
+        let info = parts.model.info();
         let facts = [
             ("ls_provider", json!(info.provider)),
             ("ls_model_name", json!(info.model)),
             ("ls_model_type", json!("chat")),
             ("model_name", json!(info.name)),
-            ("agent_name", json!(name)),
+            ("agent_name", json!(parts.name)),
+            ("thinking_enabled", json!(parts.settings.thinking)),
+            ("reasoning_effort", json!(parts.settings.reasoning_effort)),
         ];
-        Self(Arc::new(Assembly {
-            facts: facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
-            caller: caller.into(),
-            schemas: tools.schemas(),
-            nodes: Arc::new(LoopNodes::of(&stack)),
-            name,
-            model,
-            settings,
-            system,
-            tools,
-            stack,
-        }))
-    }
-
-    /// The agent's name.
-    pub fn name(&self) -> &str {
-        &self.0.name
+        let facts = facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        Self(Arc::new(Assembly { facts, schemas: parts.tools.schemas(), nodes: Arc::new(LoopNodes::of(&parts.stack)), parts }))
     }
 }
 

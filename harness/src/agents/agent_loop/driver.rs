@@ -128,18 +128,23 @@ impl Driver {
         let meta = self.meta();
         let task = self.start_task(MODEL, Value::Null);
         let request = self.parts.request(&self.state, &self.ctx);
-        let provider = Provider { parts: &self.parts, meta };
+        let provider = Provider::new(&self.parts, meta.clone());
         let answered = self.parts.stack.model(&self.ctx, &provider).run(request).await;
         let message = match answered {
             Ok(message) => message,
             Err(error) => {
                 let text = error.to_string();
-                self.ctx.sink.emit(AgentEvent::ModelError { caller: self.parts.caller.clone(), error: text.clone() });
                 self.end_task(MODEL, task, Value::Null, Some(text.clone()));
                 return Err(AgentError::Model { message: text });
             }
         };
+        let spoken_for = !provider.has_streamed(&message);
         let update = self.with_ids(StateUpdate::messages([message]));
+        if spoken_for {
+            for message in &update.messages {
+                self.ctx.sink.emit(AgentEvent::Message(message.clone(), meta.clone()));
+            }
+        }
         self.reduce(vec![update.clone()])?;
         self.end_task(MODEL, task, json!(update), None);
         self.node = MODEL.to_owned();

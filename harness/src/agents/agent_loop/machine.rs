@@ -218,3 +218,7 @@ impl LoopMachine {
         self.place = next;
     }
 }
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;

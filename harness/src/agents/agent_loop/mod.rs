@@ -13,11 +13,13 @@ mod questions;
 mod saved;
 mod tool_batch;
 
-pub use agent::{Assembly, LoopAgent, ModelSettings};
+pub use agent::{AgentParts, Assembly, LoopAgent, ModelSettings, Patience};
 pub use calls::DueCall;
 pub use machine::{LoopMachine, RunBounds, Step, ToolsDone};
 pub use nodes::{LoopNodes, Place};
 
+#[cfg(test)]
+mod hook_tests;
 #[cfg(test)]
 mod loop_tests;
 #[cfg(test)]

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::agent::Assembly;
+use crate::ids::IdSource;
 use crate::messages::{Message, MessageAccumulator};
 use crate::middlewares::ModelEnd;
-use crate::models::{ModelError, ModelErrorKind, ModelRequest};
+use crate::models::{ModelError, ModelErrorKind, ModelRequest, Retry, stream_with_retry};
 use crate::runtime::agent::{AgentEvent, MessageMeta, ModelCallRecord, RunContext};
 use crate::state::ThreadState;
 
@@ -19,6 +21,19 @@ pub(super) struct Provider<'a> {
     pub(super) parts: &'a Assembly,
     /// Shared by all fragments of the call.
     pub(super) meta: Arc<MessageMeta>,
+    /// The message whose tokens were passed on to its end.
+    streamed: Mutex<Option<String>>,
+}
+
+impl<'a> Provider<'a> {
+    pub(super) fn new(parts: &'a Assembly, meta: Arc<MessageMeta>) -> Self {
+        Self { parts, meta, streamed: Mutex::default() }
+    }
+
+    /// Whether viewers have had `message` as tokens; what a middleware says in the model's place they have not.
+    pub(super) fn has_streamed(&self, message: &Message) -> bool {
+        self.streamed.lock().is_some() && *self.streamed.lock() == message.id
+    }
 }
 
 impl Assembly {
@@ -38,7 +53,14 @@ impl Assembly {
 
 impl ModelEnd for Provider<'_> {
     fn call<'a>(&'a self, request: ModelRequest, ctx: &'a RunContext) -> BoxFuture<'a, Result<Message, ModelError>> {
-        self.ask(request, ctx).boxed()
+        async move {
+            let answer = self.ask(request, ctx).await;
+            if let Err(error) = &answer {
+                ctx.sink.emit(AgentEvent::ModelError { caller: self.parts.caller.clone(), error: error.to_string() });
+            }
+            answer
+        }
+        .boxed()
     }
 }
 
@@ -50,7 +72,14 @@ impl Provider<'_> {
         let started = Instant::now();
         let mut answer = MessageAccumulator::new(request.message_id.clone());
         let mut whole = false;
-        let mut chunks = self.parts.model.stream(request).await?;
+        let retry = Retry {
+            policy: self.parts.patience.policy,
+            breaker: self.parts.patience.breaker.clone(),
+            clock: &*ctx.clock,
+            jitter: &mut || draw(&*ctx.ids),
+            on_retry: &mut |notice| ctx.sink.emit(AgentEvent::Custom(notice.event())),
+        };
+        let mut chunks = stream_with_retry(&*self.parts.model, request, retry).await?;
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk?;
             answer.push(&chunk);
@@ -67,6 +96,7 @@ impl Provider<'_> {
             });
         }
         let message = answer.finish();
+        self.streamed.lock().clone_from(&message.id);
         ctx.sink.emit(AgentEvent::ModelCall(ModelCallRecord {
             call_id: ctx.ids.random().to_string(),
             caller,
@@ -77,4 +107,9 @@ impl Provider<'_> {
         }));
         Ok(message)
     }
+}
+
+/// A number from 0 to 1.
+fn draw(ids: &dyn IdSource) -> f64 {
+    f64::from(ids.random().as_fields().0) / f64::from(u32::MAX)
 }

@@ -1,11 +1,13 @@
 //! The tools that come with the framework, one per file.
 
+mod ask_clarification;
 mod ls;
 mod present_files;
 mod read_file;
 mod str_replace;
 mod write_file;
 
+pub use ask_clarification::{ASK_CLARIFICATION, AskClarification, AskClarificationArgs, ClarificationType};
 pub use ls::Ls;
 pub use present_files::PresentFiles;
 pub use read_file::ReadFile;

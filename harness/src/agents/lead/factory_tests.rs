@@ -1,0 +1,96 @@
+use serde_json::json;
+
+use super::*;
+use crate::agents::test_support::{ReplayModel, Reply, ask, calls, fresh, run, state_of};
+use crate::clock::SystemClock;
+use crate::messages::{Message, kwargs};
+use crate::models::{ModelEntry, ModelError, ModelErrorKind, ScriptedModel};
+
+fn agents(models: Vec<ModelEntry>) -> LeadAgents {
+    LeadAgents::new(LeadAgentSpec::new(Arc::new(ModelCatalog::new(models, Arc::new(SystemClock)))))
+}
+
+fn with_model(model: Arc<ReplayModel>) -> Arc<dyn Agent> {
+    let catalog = ModelCatalog::new([], Arc::new(SystemClock)).with_model(model);
+    LeadAgents::new(LeadAgentSpec::new(Arc::new(catalog))).agent(&Map::new()).unwrap()
+}
+
+fn options(value: Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+#[test]
+fn equal_options_share_an_agent_and_unknown_models_are_refused() {
+    let agents = agents(vec![ModelEntry::new("a", "scripted", "s"), ModelEntry::new("b", "scripted", "s")]);
+    let agent = |value| agents.agent(&options(value));
+    assert!(Arc::ptr_eq(&agent(json!({})).unwrap(), &agent(json!({"thread_id": "x"})).unwrap()));
+    assert!(!Arc::ptr_eq(&agent(json!({})).unwrap(), &agent(json!({"model_name": "b"})).unwrap()));
+    assert_eq!(agent(json!({"model": "c"})).unwrap_err(), UnknownAssistant::UnknownModel("c".to_owned()));
+    for effort in 0..200 {
+        agent(json!({"reasoning_effort": effort.to_string()})).unwrap();
+    }
+    assert!(agents.built.lock().len() <= MOST_KEPT);
+}
+
+#[test]
+fn a_configuration_without_models_says_so() {
+    assert!(matches!(agents(vec![]).agent(&Map::new()).unwrap_err(), UnknownAssistant::Unusable { .. }));
+}
+
+#[tokio::test]
+async fn a_conversation_is_stamped_and_named() {
+    let said = ask(&with_model(ReplayModel::new([Reply::Say("hello")])), "what is the capital of the old kingdom of France").await;
+    let human = &said.state().messages()[0];
+    assert_eq!((human.id.as_deref(), human.name.as_deref()), (Some("h0"), Some("user-input")));
+    assert_eq!(human.additional_kwargs["run_id"], "run");
+    assert_eq!(human.additional_kwargs["timestamp"], "2027-01-15T08:00:00.000000+00:00");
+    assert_eq!(said.state().title(), Some("what is the capital of the…"));
+    assert_eq!(said.state().channel("thread_data").unwrap()["uploads_path"], "/mnt/user-data/uploads");
+    assert_eq!(said.nodes(), ["ThreadDataMiddleware.before_agent", "model", "TitleMiddleware.after_model"]);
+    assert_eq!(said.steps().iter().filter(|step| step.checkpoint).count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_fails_for_good_leaves_an_answer_that_says_so() {
+    let error = ModelError {
+        model: "replay".to_owned(),
+        kind: ModelErrorKind::Transient,
+        message: "connection refused".to_owned(),
+        status: None,
+        retry_after: None,
+    };
+    let model = ReplayModel::new([Reply::Fail(error)]);
+    let said = ask(&with_model(model.clone()), "hi").await;
+    assert_eq!(model.asked().len(), 3, "tried again");
+    assert!(said.outcome.is_ok());
+    let last = said.state().messages().last().unwrap();
+    assert!(last.flag(kwargs::ERROR_FALLBACK));
+    assert_eq!(last.additional_kwargs["error_reason"], "transient");
+    assert!(last.additional_kwargs["error_detail"].as_str().unwrap().contains("connection refused"));
+    let retries = said.events.iter().filter(|event| matches!(event, crate::runtime::agent::AgentEvent::Custom(_))).count();
+    assert_eq!(retries, 2);
+    let shown =
+        said.events.iter().filter(|event| matches!(event, crate::runtime::agent::AgentEvent::Message(message, _) if message.is_ai()));
+    assert_eq!(shown.count(), 1, "viewers of messages read it too");
+}
+
+#[tokio::test]
+async fn a_thread_that_was_cut_off_in_a_tool_is_sent_with_a_result_for_every_call() {
+    let calling = with_model(ReplayModel::new([calls([("a", "nothing", json!({}))]), Reply::Say("done")]));
+    let said = ask(&calling, "go").await;
+    let called = said.steps().into_iter().find(|step| step.node == "model").unwrap().state.messages()[1].clone();
+    let model = ReplayModel::new([Reply::Say("ok")]);
+    let state = state_of([Message::human("go"), called, Message::human("and now?")]);
+    run(&with_model(model.clone()), fresh(state), |_| {}).await;
+    let sent: Vec<&str> = model.asked()[0].messages.iter().map(Message::type_name).collect();
+    assert_eq!(sent, ["human", "ai", "tool", "human"]);
+}
+
+#[test]
+fn only_runs_with_a_person_can_ask() {
+    let catalog = ModelCatalog::new([], Arc::new(SystemClock)).with_model(Arc::new(ScriptedModel::default()));
+    let agents = LeadAgents::new(LeadAgentSpec::new(Arc::new(catalog)));
+    assert!(LeadOptions::read(&Map::new()).interactive);
+    let alone = agents.agent(&options(json!({"non_interactive": true}))).unwrap();
+    assert!(!Arc::ptr_eq(&alone, &agents.agent(&Map::new()).unwrap()));
+}

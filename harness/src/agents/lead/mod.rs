@@ -1,0 +1,9 @@
+//! The lead agent: the one that talks with the user.
+
+mod factory;
+mod options;
+mod prompt;
+mod sections;
+
+pub use factory::{LEAD_AGENT, LeadAgentSpec, LeadAgents};
+pub use prompt::{PromptFacts, system_prompt};

@@ -1,0 +1,159 @@
+//! Shows the agent's question to the user as a card, and ends the run: the answer comes as a new run.
+
+use async_trait::async_trait;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::middleware::{Hooks, Middleware};
+use super::next::ToolNext;
+use crate::messages::ToolCall;
+use crate::tools::builtins::ASK_CLARIFICATION;
+use crate::tools::{ToolContext, ToolControl, ToolError, ToolOutput};
+
+/// The option by which a run says that nobody is there to answer.
+const DISABLED: &str = "disable_clarification";
+/// What the model reads then.
+const DECIDE_YOURSELF: &str =
+    "Nobody can answer questions in this run. Decide by your best judgement, say which assumption you made, and go on.";
+
+/// Answers `ask_clarification` in place of the tool.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ClarificationMiddleware;
+
+#[async_trait]
+impl Middleware for ClarificationMiddleware {
+    fn name(&self) -> &str {
+        "ClarificationMiddleware"
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks::WRAP_TOOL
+    }
+
+    async fn wrap_tool_call(&self, call: &ToolCall, ctx: &ToolContext, next: ToolNext<'_>) -> Result<ToolOutput, ToolError> {
+        if call.name != ASK_CLARIFICATION {
+            return next.run(call, ctx).await;
+        }
+        if ctx.run.option_bool(DISABLED) == Some(true) {
+            return Ok(ToolOutput::text(DECIDE_YOURSELF));
+        }
+        Ok(card(call))
+    }
+}
+
+/// The question as a card. Calling twice gives the same ids, so a repeated card replaces the first.
+fn card(call: &ToolCall) -> ToolOutput {
+    let text = |key: &str| call.args.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+    let kind = text("clarification_type").unwrap_or("missing_info");
+    let question = text("question").unwrap_or("Could you tell me more?");
+    let context = text("context");
+    let options = options_of(call.args.get("options"));
+    let content = rendered(kind, question, context, &options);
+    let request_id = format!("clarification:{}", if call.id.is_empty() { digest(&content) } else { call.id.clone() });
+    let mut request = Map::from_iter([
+        ("version".to_owned(), json!(1)),
+        ("kind".to_owned(), json!("human_input_request")),
+        ("source".to_owned(), json!(ASK_CLARIFICATION)),
+        ("request_id".to_owned(), json!(request_id)),
+        ("clarification_type".to_owned(), json!(kind)),
+        ("question".to_owned(), json!(question)),
+        ("input_mode".to_owned(), json!(if options.is_empty() { "free_text" } else { "choice_with_other" })),
+    ]);
+    if !call.id.is_empty() {
+        request.insert("tool_call_id".to_owned(), json!(call.id));
+    }
+    if let Some(context) = context {
+        request.insert("context".to_owned(), json!(context));
+    }
+    if !options.is_empty() {
+        let option = |(at, label): (usize, &String)| json!({ "id": format!("option-{}", at + 1), "label": label, "value": label });
+        request.insert("options".to_owned(), options.iter().enumerate().map(option).collect());
+    }
+    ToolOutput {
+        artifact: json!({ "human_input": request }),
+        message_id: Some(request_id),
+        control: ToolControl::End,
+        ..ToolOutput::text(content)
+    }
+}
+
+fn rendered(kind: &str, question: &str, context: Option<&str>, options: &[String]) -> String {
+    let icon = match kind {
+        "ambiguous_requirement" => "🤔",
+        "approach_choice" => "🔀",
+        "risk_confirmation" => "⚠️",
+        "suggestion" => "💡",
+        _ => "❓",
+    };
+    let mut text = match context {
+        Some(context) => format!("{icon} {context}\n\n{question}"),
+        None => format!("{icon} {question}"),
+    };
+    if !options.is_empty() {
+        text.push('\n');
+        for (at, option) in options.iter().enumerate() {
+            text.push_str(&format!("\n  {}. {option}", at + 1));
+        }
+    }
+    text
+}
+
+/// Options as models write them: a list, the JSON text of a list, one text, or an object whose leaves are meant.
+fn options_of(value: Option<&Value>) -> Vec<String> {
+    let mut leaves = Vec::new();
+    match value {
+        Some(Value::String(text)) => match serde_json::from_str::<Value>(text) {
+            Ok(list @ (Value::Array(_) | Value::Object(_))) => collect_leaves(&list, &mut leaves),
+            _ => leaves.push(text.clone()),
+        },
+        Some(value) => collect_leaves(value, &mut leaves),
+        None => {}
+    }
+    let mut options: Vec<String> = Vec::new();
+    for leaf in leaves {
+        let option = without_tags(&leaf).trim().to_owned();
+        if !option.is_empty() && !options.contains(&option) {
+            options.push(option);
+        }
+    }
+    options
+}
+
+fn collect_leaves(value: &Value, leaves: &mut Vec<String>) {
+    match value {
+        Value::Null => {}
+        Value::String(text) => leaves.push(text.clone()),
+        Value::Bool(_) | Value::Number(_) => leaves.push(value.to_string()),
+        Value::Array(items) => items.iter().for_each(|item| collect_leaves(item, leaves)),
+        Value::Object(fields) => fields.values().for_each(|field| collect_leaves(field, leaves)),
+    }
+}
+
+/// The text without anything that looks like an XML tag; a lone `<` stays.
+fn without_tags(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(open) = rest.find('<') {
+        let inside = &rest[open + 1..];
+        let is_tag = inside.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/');
+        match inside.find('>').filter(|_| is_tag) {
+            Some(close) => {
+                plain.push_str(&rest[..open]);
+                rest = &inside[close + 1..];
+            }
+            None => {
+                plain.push_str(&rest[..=open]);
+                rest = inside;
+            }
+        }
+    }
+    plain + rest
+}
+
+fn digest(text: &str) -> String {
+    hex::encode(&Sha256::digest(text.as_bytes())[..8])
+}
+
+#[cfg(test)]
+#[path = "clarification_tests.rs"]
+mod tests;

@@ -1,0 +1,30 @@
+//! Sends every provider a conversation in which each tool call has exactly one result, whatever a cancel has left behind.
+
+use async_trait::async_trait;
+
+use super::middleware::{Hooks, Middleware};
+use super::next::ModelNext;
+use super::pairing::repair;
+use crate::messages::Message;
+use crate::models::{ModelError, ModelRequest};
+use crate::runtime::agent::RunContext;
+
+/// Repairs the messages of a request; the state keeps what happened.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DanglingToolCallMiddleware;
+
+#[async_trait]
+impl Middleware for DanglingToolCallMiddleware {
+    fn name(&self) -> &str {
+        "DanglingToolCallMiddleware"
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks::WRAP_MODEL
+    }
+
+    async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
+        request.messages = repair(request.messages);
+        next.run(request).await
+    }
+}

@@ -1,0 +1,195 @@
+//! Pairs tool calls with their results: a pure function over a message list.
+//!
+//! Providers refuse a conversation in which a call has no result, a result has no call, or anything stands between them. A
+//! cancelled run, a truncated answer or a careless provider leaves just that. So: calls get an id and a name where they have
+//! none, results move behind their calls in call order, orphans go, and a call without a result gets one that says why.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use crate::messages::{InvalidToolCall, Message, MessageKind, ToolCall, ToolStatus};
+
+/// The longest reason that is repeated to the model, in characters.
+const MAX_REASON_CHARS: usize = 500;
+/// The name of a call that has none.
+const NAMELESS: &str = "unknown_tool";
+
+/// A call of an answer, and what becomes of it.
+struct Slot {
+    /// The id as the provider gave it, perhaps empty.
+    given_id: String,
+    call: ToolCall,
+    fault: Option<Fault>,
+    result: Option<Message>,
+}
+
+/// What was wrong with a call from the start.
+enum Fault {
+    NoName,
+    UnreadableArguments(String),
+}
+
+/// The same conversation, strictly paired.
+pub fn repair(messages: Vec<Message>) -> Vec<Message> {
+    let mut slots: Vec<Vec<Slot>> = messages.iter().enumerate().map(|(at, message)| slots_of(at, message)).collect();
+    pair_by_id(&messages, &mut slots);
+    pair_without_id(&messages, &mut slots);
+    let mut repaired = Vec::with_capacity(messages.len());
+    for (message, slots) in messages.into_iter().zip(slots) {
+        match &message.kind {
+            MessageKind::Tool { .. } => {}
+            MessageKind::Ai { .. } => {
+                repaired.push(with_calls(message, &slots));
+                repaired.extend(slots.into_iter().map(Slot::into_result));
+            }
+            _ => repaired.push(message),
+        }
+    }
+    repaired
+}
+
+/// Gives each result to the nearest call of its id that came before it and has none yet.
+fn pair_by_id(messages: &[Message], slots: &mut [Vec<Slot>]) {
+    for (at, result) in messages.iter().enumerate() {
+        let Some(id) = result.tool_call_id().filter(|id| !id.is_empty()) else { continue };
+        let mut open = slots[..at].iter_mut().rev().flatten().filter(|slot| slot.given_id == id && slot.result.is_none());
+        if let Some(slot) = open.next() {
+            slot.result = Some(result.clone());
+        }
+    }
+}
+
+/// Results without an id belong to calls without an id of the answer before them: by position where the numbers agree, else by
+/// name where that leaves no doubt.
+fn pair_without_id(messages: &[Message], slots: &mut [Vec<Slot>]) {
+    for (at, slots) in slots.iter_mut().enumerate() {
+        let behind = messages[at + 1..].iter().take_while(|message| !message.is_ai());
+        let results: Vec<&Message> = behind.filter(|message| message.tool_call_id() == Some("")).collect();
+        let mut open: Vec<&mut Slot> = slots.iter_mut().filter(|slot| slot.given_id.is_empty()).collect();
+        if open.len() == results.len() && open.iter().zip(&results).all(|(slot, result)| slot.may_have(result)) {
+            for (slot, result) in open.into_iter().zip(results) {
+                slot.result = Some(result.clone());
+            }
+            continue;
+        }
+        for result in results {
+            let mut fitting = open.iter_mut().filter(|slot| slot.may_have(result));
+            if let (Some(slot), None) = (fitting.next(), fitting.next()) {
+                slot.result.get_or_insert_with(|| result.clone());
+            }
+        }
+    }
+}
+
+fn slots_of(at: usize, message: &Message) -> Vec<Slot> {
+    let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &message.kind else { return Vec::new() };
+    let mut slots: Vec<Slot> = if tool_calls.is_empty() && invalid_tool_calls.is_empty() {
+        raw_calls(message).iter().map(|raw| Slot::of(raw_call(raw))).collect()
+    } else {
+        tool_calls.iter().cloned().map(Slot::of).chain(invalid_tool_calls.iter().map(Slot::of_invalid)).collect()
+    };
+    let readable = tool_calls.len();
+    let source = |nth: usize| match (tool_calls.is_empty() && invalid_tool_calls.is_empty(), nth < readable) {
+        (true, _) => "raw",
+        (false, true) => "tool_calls",
+        (false, false) => "invalid_tool_calls",
+    };
+    let mut taken: HashSet<String> = HashSet::new();
+    for (nth, slot) in slots.iter_mut().enumerate() {
+        if slot.call.id.is_empty() || taken.contains(&slot.call.id) {
+            slot.call.id = format!("deerflow_synthetic_tool_call_{at}_{}_{nth}", source(nth));
+        }
+        taken.insert(slot.call.id.clone());
+    }
+    slots
+}
+
+/// Calls in the provider's own form, where nothing has read them.
+fn raw_calls(message: &Message) -> &[Value] {
+    message.additional_kwargs.get("tool_calls").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn raw_call(raw: &Value) -> ToolCall {
+    let function = raw.get("function").unwrap_or(raw);
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let args = match function.get("arguments").or_else(|| function.get("args")) {
+        Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_default(),
+        Some(Value::Object(args)) => args.clone(),
+        _ => Map::new(),
+    };
+    ToolCall::new(text(raw, "id"), text(function, "name"), args)
+}
+
+impl Slot {
+    fn of(mut call: ToolCall) -> Self {
+        let nameless = call.name.trim().is_empty();
+        if nameless {
+            NAMELESS.clone_into(&mut call.name);
+        }
+        Self { given_id: call.id.clone(), call, fault: nameless.then_some(Fault::NoName), result: None }
+    }
+
+    fn of_invalid(invalid: &InvalidToolCall) -> Self {
+        let call = ToolCall::new(invalid.id.clone().unwrap_or_default(), invalid.name.clone().unwrap_or_default(), Map::new());
+        let reason = invalid.error.clone().unwrap_or_else(|| "not a JSON object".to_owned());
+        let slot = Self::of(call);
+        let fault = slot.fault.unwrap_or(Fault::UnreadableArguments(reason));
+        Self { fault: Some(fault), ..slot }
+    }
+
+    /// Whether `result` may be the result of this call, by its name.
+    fn may_have(&self, result: &Message) -> bool {
+        result.name.as_deref().is_none_or(|name| name.is_empty() || name == self.call.name)
+    }
+
+    fn into_result(self) -> Message {
+        match self.result {
+            Some(result) if result.tool_call_id() == Some(&self.call.id) => result,
+            Some(result) => result.with(|body| {
+                if let MessageKind::Tool { tool_call_id, .. } = &mut body.kind {
+                    tool_call_id.clone_from(&self.call.id);
+                }
+            }),
+            None => Message::tool(&self.call, missing(&self.call.name, self.fault.as_ref()), ToolStatus::Error)
+                .with(|body| body.id = Some(format!("missing_result_{}", self.call.id))),
+        }
+    }
+}
+
+/// The text of a result that never came.
+fn missing(tool: &str, fault: Option<&Fault>) -> String {
+    match fault {
+        None => format!("Error: {tool} was interrupted and gave no result. If it is still needed, call it again."),
+        Some(Fault::NoName) => "Error: the call names no tool. Call one of the tools by its exact name.".to_owned(),
+        Some(Fault::UnreadableArguments(_)) if tool == "write_file" => {
+            "Error: write_file was not run, because its arguments were no complete JSON: most likely the content was too long for one \
+             answer and was cut off. Do not send the same large content again. Write the file in parts, each in a call of its own with \
+             append=true after the first, or give the text in your answer."
+                .to_owned()
+        }
+        Some(Fault::UnreadableArguments(reason)) => {
+            let reason: String = reason.chars().take(MAX_REASON_CHARS).collect();
+            format!("Error: {tool} was not run, because its arguments could not be read: {reason}. Write them as one JSON object.")
+        }
+    }
+}
+
+/// The answer with exactly the calls of its slots; untouched when it has them already.
+fn with_calls(message: Message, slots: &[Slot]) -> Message {
+    let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &message.kind else { return message };
+    let same = invalid_tool_calls.is_empty() && tool_calls.iter().eq(slots.iter().map(|slot| &slot.call));
+    if same {
+        return message;
+    }
+    message.with(|body| {
+        if let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &mut body.kind {
+            *tool_calls = slots.iter().map(|slot| slot.call.clone()).collect();
+            invalid_tool_calls.clear();
+        }
+    })
+}
+
+#[cfg(test)]
+#[path = "pairing_tests.rs"]
+mod tests;

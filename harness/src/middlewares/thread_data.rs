@@ -1,0 +1,48 @@
+//! Tells the thread where its files are, and stamps the user's message with the run it began.
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::middleware::{HookResult, Hooks, Middleware};
+use crate::clock::iso;
+use crate::messages::kwargs;
+use crate::runtime::agent::RunContext;
+use crate::state::{StateUpdate, ThreadState};
+
+/// The name of a message that a person typed.
+const USER_INPUT: &str = "user-input";
+
+/// Writes `thread_data` with the virtual paths that tools take, never with paths of the host.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ThreadDataMiddleware;
+
+#[async_trait]
+impl Middleware for ThreadDataMiddleware {
+    fn name(&self) -> &str {
+        "ThreadDataMiddleware"
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks::BEFORE_AGENT
+    }
+
+    async fn before_agent(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
+        let mut update = StateUpdate::default();
+        let places = json!({
+            "workspace_path": "/mnt/user-data/workspace",
+            "uploads_path": "/mnt/user-data/uploads",
+            "outputs_path": "/mnt/user-data/outputs",
+        });
+        if state.channel("thread_data") != Some(&places) {
+            update = update.and("thread_data", places);
+        }
+        if let Some(last) = state.messages().last().filter(|message| message.is_human()) {
+            update.messages.push(last.with(|body| {
+                body.name = body.name.take().filter(|name| !name.is_empty()).or_else(|| Some(USER_INPUT.to_owned()));
+                body.additional_kwargs.insert(kwargs::RUN_ID.to_owned(), Value::String(ctx.run_id.to_string()));
+                body.additional_kwargs.insert(kwargs::TIMESTAMP.to_owned(), Value::String(iso(ctx.clock.now())));
+            }));
+        }
+        Ok(update.into())
+    }
+}
