@@ -35,3 +35,39 @@ pub(crate) async fn edge(mut request: Request, next: Next) -> Response {
 fn actor() -> ActorContext {
     ActorContext { auth_source: Some("disabled".to_owned()), ..ActorContext::user(DEFAULT_USER_ID) }
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::body::{Body, to_bytes};
+    use axum::http::StatusCode;
+    use axum::middleware::from_fn;
+    use axum::routing::get;
+    use harness::runtime::actor_context::required_user_id;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    async fn answer(path: &str) -> (StatusCode, String) {
+        let broken = async || -> ApiError { panic!("boom at /home/secret") };
+        let who = async || required_user_id().map_err(|error| ApiError::Internal(error.to_string()));
+        let router =
+            Router::new().route("/broken", get(broken)).route("/api/broken", get(broken)).route("/who", get(who)).layer(from_fn(edge));
+        let response = router.oneshot(Request::builder().uri(path).body(Body::empty()).expect("a request")).await.expect("an answer");
+        let status = response.status();
+        let body = to_bytes(response.into_body(), 10_000).await.expect("a body");
+        (status, String::from_utf8(body.to_vec()).expect("UTF-8"))
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_a_json_500_that_says_nothing_of_the_inside() {
+        for path in ["/broken", "/api/broken"] {
+            assert_eq!(answer(path).await, (StatusCode::INTERNAL_SERVER_ERROR, r#"{"detail":"Internal Server Error"}"#.to_owned()));
+        }
+    }
+
+    #[tokio::test]
+    async fn handlers_act_for_the_default_user() {
+        assert_eq!(answer("/who").await, (StatusCode::OK, "default".to_owned()));
+    }
+}

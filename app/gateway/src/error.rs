@@ -86,6 +86,9 @@ pub enum ApiError {
     /// The body is larger than allowed.
     #[error("request body exceeds {0} bytes")]
     TooLarge(usize),
+    /// The body did not arrive in time.
+    #[error("the request body did not arrive in time")]
+    TooSlow,
     /// No such route.
     #[error("Not Found")]
     RouteNotFound,
@@ -148,6 +151,7 @@ impl ApiError {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::RouteNotFound
             | Self::NotFound(_)
@@ -258,5 +262,25 @@ impl From<RunError> for ApiError {
             RunError::Bridge(BridgeError::Transport(why)) => Self::Unavailable(format!("the stream transport failed: {why}")),
             other => Self::Internal(other.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn store_failures_say_whether_a_later_try_may_help() {
+        let status = |error: StoreError| ApiError::from(error).status(Dialect::DeerFlow).as_u16();
+        assert_eq!(status(StoreError::Unavailable("x".to_owned())), 503);
+        assert_eq!(status(StoreError::NotWritable("x".to_owned())), 507);
+        assert_eq!(status(StoreError::Failed("x".to_owned())), 500);
+        assert_eq!(ApiError::from(RunError::ShuttingDown).status(Dialect::Platform).as_u16(), 503);
+    }
+
+    #[test]
+    fn a_refused_value_is_echoed_only_so_far() {
+        let issue = Issue::new("string_type", vec!["body".into()], "no", &Value::from("x".repeat(1_000_000)));
+        assert!(issue.list_item().to_string().len() < 1_000 && issue.sentence().len() < 1_000);
     }
 }

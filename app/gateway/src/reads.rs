@@ -8,7 +8,7 @@ use harness::runtime::actor_context::Owner;
 use harness::runtime::checkpoint::Snapshot;
 use harness::runtime::runs::store::{EventQuery, RunEvent, RunListQuery, category};
 use harness::runtime::runs::{RunRecord, ThreadStatus};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
@@ -106,6 +106,17 @@ pub(crate) async fn transcript(
     Ok(history::assemble(thread, checkpoint, &feed, &hidden))
 }
 
+/// The thread's messages as a dialect shows them: the platform's are those of the checkpoint, DeerFlow's the whole transcript.
+pub(crate) async fn messages(state: &GatewayState, snapshot: &Snapshot, moment: Moment, dialect: Dialect) -> Result<Vec<Value>, ApiError> {
+    if dialect.is_platform() {
+        return Ok(snapshot.state.messages().iter().map(|message| json!(message.json())).collect());
+    }
+    let runs = all_runs(state, &snapshot.meta.thread_id).await?;
+    let mut messages = transcript(state, snapshot, moment, &runs).await?;
+    history::annotate(&mut messages, &history::durations(&runs));
+    Ok(messages)
+}
+
 /// What a single thread shows besides its row: full values, open questions, the last error.
 pub(crate) async fn thread_facts(state: &GatewayState, thread: &ThreadRecord, dialect: Dialect) -> Result<ThreadFacts, ApiError> {
     let mut facts = ThreadFacts::default();
@@ -114,10 +125,8 @@ pub(crate) async fn thread_facts(state: &GatewayState, thread: &ThreadRecord, di
         facts.error = last.into_iter().next().and_then(|run| run.error);
     }
     if let Some(snapshot) = state.checkpoints.get(&thread.thread_id, None).await? {
-        let runs = all_runs(state, &thread.thread_id).await?;
-        let messages = transcript(state, &snapshot, Moment::Newest, &runs).await?;
         facts.interrupts = interrupts_json(&snapshot.meta.next);
-        facts.values = Some(values_json(&snapshot, messages));
+        facts.values = Some(values_json(&snapshot, messages(state, &snapshot, Moment::Newest, dialect).await?));
     }
     Ok(facts)
 }

@@ -34,7 +34,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// Give the state's `shutdown` the same token: it is what makes open streams abort instead of being waited for.
 pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken, options: ServeOptions) -> io::Result<()> {
     let connections = Tasks::new();
-    let cut = connections.token().clone();
+    let cut = CancellationToken::new();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -56,20 +56,12 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: Cancellation
         }
     }
     drop(listener);
-    // The second wait ends at once: the token that `shut_down` cancels cuts every connection.
-    let grace = tokio::time::timeout(options.grace, drained(&connections));
-    if grace.await.is_err() {
+    if tokio::time::timeout(options.grace, connections.shut_down()).await.is_err() {
         tracing::warn!(connections = connections.alive(), "requests are cut at shutdown");
+        cut.cancel();
+        connections.shut_down().await;
     }
-    connections.shut_down().await;
     Ok(())
-}
-
-async fn drained(connections: &Tasks) {
-    // A poll is enough: this runs once in a process's life, for as long as requests go on.
-    while connections.alive() > 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 /// Whether only the connection at hand is lost.

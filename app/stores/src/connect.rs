@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use harness::runtime::runs::store::StoreError;
 use harness::runtime::tasks::Tasks;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbErr, RuntimeErr, SqlxPostgresConnector, SqlxSqliteConnector};
 use secrecy::{ExposeSecret, SecretString};
@@ -26,6 +27,8 @@ const BUSY_LIMIT: Duration = Duration::from_secs(10);
 const ACQUIRE_LIMIT: Duration = Duration::from_secs(10);
 /// The longest a statement may take on Postgres, and wait for a row there, in milliseconds.
 const STATEMENT_LIMIT_MS: &str = "20000";
+/// A Postgres connection that was idle for longer is asked whether it still lives.
+const PING_AFTER: Duration = Duration::from_secs(1);
 const SQLITE_READERS: u32 = 8;
 /// Files up to this size are checked page by page at the start; a longer check would hold the start up.
 const CHECK_LIMIT_BYTES: u64 = 64 << 20;
@@ -105,6 +108,11 @@ impl Database {
         }
     }
 
+    /// Whether the database answers: a read that touches no table.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        crate::error::read(self.reads.ping().await)
+    }
+
     /// Where reads go.
     pub(crate) fn reads(&self) -> &DatabaseConnection {
         &self.reads
@@ -133,7 +141,7 @@ impl Database {
         let file = directory.join(FILE);
         let damaged = |fault: Fault| match fault {
             Fault::Failed(reason) => OpenError::Damaged { file: file.clone(), reason },
-            other => OpenError::Database(format!("{}: {}", file.display(), harness::runtime::runs::store::StoreError::from(other))),
+            other => OpenError::Database(format!("{}: {}", file.display(), StoreError::from(other))),
         };
         let options = sqlite_options()
             .filename(&file)
@@ -147,7 +155,9 @@ impl Database {
         if std::fs::metadata(&file).map_err(unusable)?.len() <= CHECK_LIMIT_BYTES {
             check(&writer).await.map_err(damaged)?;
         }
-        migrate(&writer).await.map_err(|error| damaged(error.into()))?;
+        migrate(&writer)
+            .await
+            .map_err(|error| OpenError::Database(format!("{}: {}", file.display(), StoreError::from(Fault::from(error)))))?;
         let readers = sqlite_pool(SQLITE_READERS)
             .connect_with(options.clone().create_if_missing(false).pragma("query_only", "1"))
             .await
@@ -185,8 +195,20 @@ impl Database {
         // A pool tries a refused connection again and again; at the start the reason is wanted at once.
         let probe = tokio::time::timeout(ACQUIRE_LIMIT, options.connect()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut));
         probe.map_err(unreachable)?.close().await.map_err(unreachable)?;
-        let pool =
-            PgPoolOptions::new().max_connections(config.max_connections.max(1)).acquire_timeout(ACQUIRE_LIMIT).connect_lazy_with(options);
+        let pool = PgPoolOptions::new()
+            .max_connections(config.max_connections.max(1))
+            .acquire_timeout(ACQUIRE_LIMIT)
+            // A ping before every use would double the way to the server; a connection used a moment ago is still good.
+            .test_before_acquire(false)
+            .before_acquire(|connection, used| {
+                Box::pin(async move {
+                    if used.idle_for > PING_AFTER {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
+            .connect_lazy_with(options);
         let pool = SqlxPostgresConnector::from_sqlx_postgres_pool(pool);
         if let Some(schema) = &config.schema {
             pool.execute_unprepared(&format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\"")).await.map_err(refused)?;
@@ -217,9 +239,9 @@ async fn check(db: &DatabaseConnection) -> Result<(), Fault> {
 }
 
 fn unreachable(error: sqlx::Error) -> OpenError {
-    OpenError::Database(harness::runtime::runs::store::StoreError::from(Fault::from(&error)).to_string())
+    OpenError::Database(StoreError::from(Fault::from(&error)).to_string())
 }
 
 fn refused(error: DbErr) -> OpenError {
-    OpenError::Database(harness::runtime::runs::store::StoreError::from(Fault::from(error)).to_string())
+    OpenError::Database(StoreError::from(Fault::from(error)).to_string())
 }

@@ -1,5 +1,7 @@
 //! Every store keeps every promise of its ports.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
 //! What survives a restart, what is refused at the start, and how the file grows.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
 use std::path::Path;
 
 use deerflow_stores::{Database, DatabaseConfig, OpenError, PostgresConfig, SqlCheckpointer, SqlRunEventStore, SqlRunStore};

@@ -20,9 +20,9 @@ impl Fields {
         Self { source, map, issues: Vec::new() }
     }
 
-    /// The object as it is.
-    pub fn map(&self) -> &Map<String, Value> {
-        &self.map
+    /// The object as it came.
+    pub fn into_map(self) -> Map<String, Value> {
+        self.map
     }
 
     /// A field, unless it is absent or null.
@@ -112,9 +112,14 @@ impl Fields {
         self.issues.push(Issue::new("missing", vec![self.source.into(), key.into()], format!("Field required: {key}"), &input));
     }
 
-    /// Everything was fine, or all that was not.
-    pub fn finish(self) -> Result<(), ApiError> {
-        if self.issues.is_empty() { Ok(()) } else { Err(ApiError::Invalid(self.issues)) }
+    /// Everything read so far was fine, or all that was not.
+    pub fn check(&mut self) -> Result<(), ApiError> {
+        if self.issues.is_empty() { Ok(()) } else { Err(ApiError::Invalid(std::mem::take(&mut self.issues))) }
+    }
+
+    /// As [`Fields::check`], at the end of reading.
+    pub fn finish(mut self) -> Result<(), ApiError> {
+        self.check()
     }
 }
 

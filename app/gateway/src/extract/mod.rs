@@ -8,6 +8,7 @@ pub use query::Query;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
@@ -23,6 +24,9 @@ use crate::state::GatewayState;
 
 /// The largest body that is read, uploads aside.
 pub const BODY_LIMIT: usize = 20 * 1024 * 1024;
+
+/// How long a client may take to send it.
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The pattern of thread ids, as DeerFlow's clients read it in errors.
 pub const ID_PATTERN: &str = "^[A-Za-z0-9_-]{1,64}$";
@@ -44,8 +48,10 @@ pub struct Body(pub Fields);
 #[derive(Debug)]
 pub struct OptionalBody(pub Fields);
 
+#[tracing::instrument(name = "extract", skip_all)]
 async fn read_json(request: Request) -> Result<Option<Value>, ApiError> {
-    let bytes = Bytes::from_request(request, &()).await.map_err(|rejection| match rejection.status() {
+    let bytes = tokio::time::timeout(BODY_TIMEOUT, Bytes::from_request(request, &())).await.map_err(|_| ApiError::TooSlow)?;
+    let bytes = bytes.map_err(|rejection| match rejection.status() {
         StatusCode::PAYLOAD_TOO_LARGE => ApiError::TooLarge(BODY_LIMIT),
         _ => ApiError::BadRequest("the request body ended early".to_owned()),
     })?;

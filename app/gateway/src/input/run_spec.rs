@@ -35,6 +35,7 @@ pub struct Defaults<'a> {
 }
 
 /// Reads the body of a run request. Unknown fields are ignored; what would silently change a run's meaning is refused.
+#[tracing::instrument(name = "into_spec", skip_all)]
 pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect, defaults: &Defaults<'_>) -> Result<RunSpec, ApiError> {
     let mut fields = Fields::new("body", body);
     refuse_unsupported(&mut fields, dialect);
@@ -69,7 +70,7 @@ pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect,
     if assistant.is_none() && dialect.is_platform() && fields.value("assistant_id").is_none() {
         fields.missing("assistant_id");
     }
-    fields.clone().finish()?;
+    fields.check()?;
 
     if dialect.is_platform() && *target == RunTarget::Stateless && command.contains_key("resume") {
         return Err(ApiError::BadRequest("You must provide a thread_id when resuming.".to_owned()));

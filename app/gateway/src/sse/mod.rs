@@ -30,6 +30,7 @@ pub fn run_location(dialect: Dialect, thread: &ThreadId, run: &RunId, follow: &s
 }
 
 /// The response of an event stream, with headers that keep proxies from holding it back.
+#[tracing::instrument(name = "respond", skip_all)]
 pub fn event_stream_response(dialect: Dialect, location: Option<[(HeaderName, HeaderValue); 2]>, events: EventStream) -> Response {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));

@@ -62,6 +62,7 @@ pub(super) fn body_of(outcome: Result<WaitOutcome, RunError>) -> Bytes {
 }
 
 /// Answers at once with headers, and with the run's outcome when it is there.
+#[tracing::instrument(name = "respond", skip_all)]
 pub fn waiting_json(
     dialect: Dialect,
     location: [(HeaderName, HeaderValue); 2],

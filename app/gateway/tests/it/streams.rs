@@ -170,3 +170,20 @@ async fn silence_is_broken_by_heartbeats_at_the_pace_of_the_dialect() {
         assert!((waited - f64::from(seconds)).abs() < 0.5, "{prefix}: {waited}");
     }
 }
+
+#[tokio::test]
+async fn a_reader_that_leaves_while_its_run_is_made_cancels_it_too() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    let path = format!("/api/threads/{thread}/runs/stream");
+    let mut request = Box::pin(gateway.open("POST", &path, saying("slow").to_string(), &[]));
+    assert!(futures_util::poll!(request.as_mut()).is_pending());
+    drop(request);
+    let mut runs = json!([]);
+    while runs == json!([]) {
+        tokio::task::yield_now().await;
+        runs = gateway.get(&format!("/api/threads/{thread}/runs")).await.json();
+    }
+    let run = runs[0]["run_id"].as_str().expect("an id");
+    assert_eq!(gateway.settled(&thread, run).await["status"], "interrupted");
+}

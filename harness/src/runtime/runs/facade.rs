@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use parking_lot::RwLock;
 
 use super::error::RunError;
@@ -60,9 +62,16 @@ impl RunsFacade {
     /// Creates a run and waits for its end. The record is as it was admitted.
     #[tracing::instrument(name = "create_and_wait", skip_all)]
     pub async fn create_and_wait(&self, spec: RunSpec) -> Result<(RunRecord, WaitOutcome), RunError> {
-        let handle = self.create(spec).await?;
-        let outcome = handle.live.ended().await;
-        Ok((handle.record, outcome.into()))
+        let (record, outcome) = self.create_for_waiting(spec).await?;
+        Ok((record, outcome.await))
+    }
+
+    /// As [`RunsFacade::create_and_wait`] for callers that have something to say before the end: gives the record at once, and the
+    /// outcome when it is there, even of a run whose thread is gone by then.
+    #[tracing::instrument(name = "create_for_waiting", skip_all)]
+    pub async fn create_for_waiting(&self, spec: RunSpec) -> Result<(RunRecord, BoxFuture<'static, WaitOutcome>), RunError> {
+        let RunHandle { record, live } = self.create(spec).await?;
+        Ok((record, async move { live.ended().await.into() }.boxed()))
     }
 
     /// Follows a run that exists. Without a thread the run is found by its id alone.

@@ -15,12 +15,12 @@ use crate::state::GatewayState;
 use crate::wire::run_json;
 
 pub(crate) async fn create(State(state): App, dialect: Dialect, ids: Ids, Body(body): Body) -> Reply {
-    let spec = spec_on_thread(&state, dialect, &ids, &body).await?;
+    let spec = spec_on_thread(&state, dialect, &ids, body).await?;
     begin(&state, dialect, spec).await
 }
 
 pub(crate) async fn create_stateless(State(state): App, dialect: Dialect, Body(body): Body) -> Reply {
-    let spec = spec_for(&state, dialect, &RunTarget::Stateless, &body).await?;
+    let spec = spec_for(&state, dialect, &RunTarget::Stateless, body).await?;
     begin(&state, dialect, spec).await
 }
 

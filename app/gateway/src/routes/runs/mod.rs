@@ -20,8 +20,11 @@ pub(crate) use list::list;
 pub(crate) use stream::{stream, stream_stateless};
 pub(crate) use wait::{wait, wait_stateless};
 
+use std::sync::Arc;
+
 use harness::runtime::actor_context::{self, ActorContext};
-use harness::runtime::runs::{RunRecord, RunSpec};
+use harness::runtime::runs::{DisconnectMode, RunError, RunRecord, RunSpec};
+use harness::runtime::tasks::TaskKind;
 use serde_json::Value;
 
 use crate::dialect::Dialect;
@@ -32,15 +35,39 @@ use crate::sse::DisconnectGuard;
 use crate::state::GatewayState;
 
 /// The spec of a request on the thread in the path.
-async fn spec_on_thread(state: &GatewayState, dialect: Dialect, ids: &Ids, body: &Fields) -> Result<RunSpec, ApiError> {
+async fn spec_on_thread(state: &GatewayState, dialect: Dialect, ids: &Ids, body: Fields) -> Result<RunSpec, ApiError> {
     spec_for(state, dialect, &RunTarget::Thread(ids.thread()?), body).await
 }
 
 /// The spec of a request.
-async fn spec_for(state: &GatewayState, dialect: Dialect, target: &RunTarget, body: &Fields) -> Result<RunSpec, ApiError> {
+async fn spec_for(state: &GatewayState, dialect: Dialect, target: &RunTarget, body: Fields) -> Result<RunSpec, ApiError> {
     let assistants = state.assistants.list().await;
     let defaults = Defaults { assistants: &assistants, fresh_thread: state.ids.thread_id() };
-    into_spec(body.map().clone(), target, dialect, &defaults)
+    into_spec(body.into_map(), target, dialect, &defaults)
+}
+
+/// A run that was made for a reader, who may have left meanwhile.
+struct Made<T> {
+    run: RunRecord,
+    way: T,
+    guard: Option<DisconnectGuard>,
+}
+
+/// Makes a run in a task of its own. Should the client leave while it is made, the request is dropped but the task is not, and
+/// the guard in its unread result does what the client asked for.
+async fn made_for_reader<T, F>(state: &Arc<GatewayState>, on_disconnect: DisconnectMode, make: F) -> Result<Made<T>, ApiError>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<(RunRecord, T), RunError>> + Send + 'static,
+{
+    let shared = Arc::clone(state);
+    let made = state.tasks.spawn(TaskKind::Finish, "make a run", async move {
+        let (run, way) = make.await?;
+        let guard = (on_disconnect == DisconnectMode::Cancel).then(|| guard(&shared, &run));
+        Ok::<_, RunError>(Made { run, way, guard })
+    });
+    let ended = made.await.map_err(|error| ApiError::Internal(error.to_string()))?;
+    Ok(ended.map_err(|panic| ApiError::Internal(panic.to_string()))??)
 }
 
 /// A guard that cancels the run when its reader leaves.

@@ -10,9 +10,8 @@ use serde_json::{Map, Value, json};
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
 use crate::extract::{Ids, OptionalBody, Query};
-use crate::history::{annotate, durations};
 use crate::input::{before_cursor, checkpoint_of};
-use crate::reads::{Moment, all_runs, transcript};
+use crate::reads::{Moment, messages};
 use crate::routes::{Answer, App};
 use crate::state::GatewayState;
 use crate::wire::{history_entry_json, state_json, values_json};
@@ -75,34 +74,25 @@ async fn history(state: &GatewayState, thread: &ThreadId, query: HistoryQuery, f
     if rest.limit > 0 {
         snapshots.extend(state.checkpoints.list(thread, &rest).await?);
     }
-    let entries = match dialect {
-        Dialect::DeerFlow => deerflow_entries(state, thread, &snapshots, newest).await?,
-        Dialect::Platform => snapshots.iter().map(platform_entry).collect(),
-    };
+    let mut entries = Vec::with_capacity(snapshots.len());
+    for (index, snapshot) in snapshots.iter().enumerate() {
+        let moment = if newest && index == 0 { Moment::Newest } else { Moment::Past };
+        entries.push(match dialect {
+            Dialect::DeerFlow => deerflow_entry(state, snapshot, index == 0, moment).await?,
+            // Each checkpoint as it was written: it is what forks start from.
+            Dialect::Platform => state_json(snapshot, values_json(snapshot, messages(state, snapshot, moment, dialect).await?), dialect),
+        });
+    }
     Ok(Json(Value::Array(entries)))
 }
 
-/// The platform's history shows each checkpoint as it was written; it is what forks start from.
-fn platform_entry(snapshot: &Snapshot) -> Value {
-    let messages = snapshot.state.messages().iter().map(|message| json!(message.json())).collect();
-    state_json(snapshot, values_json(snapshot, messages), Dialect::Platform)
-}
-
 /// DeerFlow's history carries messages in its first entry only: the web UI's transcript, compacted messages included.
-async fn deerflow_entries(state: &GatewayState, thread: &ThreadId, snapshots: &[Snapshot], newest: bool) -> Result<Vec<Value>, ApiError> {
-    let runs = if snapshots.is_empty() { Vec::new() } else { all_runs(state, thread).await? };
-    let mut entries = Vec::with_capacity(snapshots.len());
-    for (index, snapshot) in snapshots.iter().enumerate() {
-        let channels = snapshot.state.channels();
-        let kept = ["title", "thread_data"].into_iter().filter_map(|name| Some((name.to_owned(), channels.get(name)?.clone())));
-        let mut values: Map<String, Value> = kept.collect();
-        if index == 0 {
-            let moment = if newest { Moment::Newest } else { Moment::Past };
-            let mut messages = transcript(state, snapshot, moment, &runs).await?;
-            annotate(&mut messages, &durations(&runs));
-            values.insert("messages".to_owned(), messages.into());
-        }
-        entries.push(history_entry_json(&snapshot.meta, values.into()));
+async fn deerflow_entry(state: &GatewayState, snapshot: &Snapshot, first: bool, moment: Moment) -> Result<Value, ApiError> {
+    let channels = snapshot.state.channels();
+    let kept = ["title", "thread_data"].into_iter().filter_map(|name| Some((name.to_owned(), channels.get(name)?.clone())));
+    let mut values: Map<String, Value> = kept.collect();
+    if first {
+        values.insert("messages".to_owned(), messages(state, snapshot, moment, Dialect::DeerFlow).await?.into());
     }
-    Ok(entries)
+    Ok(history_entry_json(&snapshot.meta, values.into()))
 }

@@ -8,9 +8,8 @@ use serde_json::Value;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids};
-use crate::history::{annotate, durations};
 use crate::input::checkpoint_of;
-use crate::reads::{Moment, all_runs, require_thread, transcript};
+use crate::reads::{Moment, messages, require_thread};
 use crate::routes::{Answer, App};
 use crate::state::GatewayState;
 use crate::wire::{empty_state_json, state_json, values_json};
@@ -36,7 +35,7 @@ pub(crate) async fn at_body(State(state): App, dialect: Dialect, ids: Ids, Body(
     Ok(Json(state_of(&state, &thread, checkpoint.as_ref(), dialect).await?))
 }
 
-/// The state's JSON, compacted messages included.
+/// The state's JSON, as the dialect shows it.
 pub(crate) async fn state_of(
     state: &GatewayState,
     thread: &ThreadId,
@@ -50,11 +49,7 @@ pub(crate) async fn state_of(
             asked => Ok(empty_state_json(thread, asked, dialect)),
         };
     };
-    let runs = all_runs(state, thread).await?;
     let moment = if checkpoint.is_some() { Moment::Past } else { Moment::Newest };
-    let mut messages = transcript(state, &snapshot, moment, &runs).await?;
-    if dialect == Dialect::DeerFlow {
-        annotate(&mut messages, &durations(&runs));
-    }
+    let messages = messages(state, &snapshot, moment, dialect).await?;
     Ok(state_json(&snapshot, values_json(&snapshot, messages), dialect))
 }
