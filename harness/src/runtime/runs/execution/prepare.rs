@@ -34,7 +34,8 @@ impl Execution {
         let wanted = self.plan.checkpoint.as_ref().map(|checkpoint| &checkpoint.checkpoint_id);
         let found = self.parts.checkpointer.get(&self.plan.thread_id, wanted).await.map_err(storage)?;
         let Some(snapshot) = found else {
-            self.progress = Progress { step: -2, ..Progress::default() };
+            let log_tail = self.parts.checkpointer.log_tail(&self.plan.thread_id).await.map_err(storage)?;
+            self.progress = Progress { step: -2, log_tail, ..Progress::default() };
             return Ok(None);
         };
         self.progress = Progress {
