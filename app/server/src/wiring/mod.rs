@@ -3,7 +3,6 @@
 mod agents;
 mod bridge;
 mod catalog;
-mod files;
 mod limits;
 pub mod probes;
 mod stores;
@@ -79,7 +78,7 @@ impl App {
             events: stores.events,
             assistants: agents,
             info: Arc::new(catalog::ConfigCatalog(config.clone())),
-            files: Arc::new(files::HomeFiles(files)),
+            files: Arc::new(files),
             started_at: clock.now(),
             clock,
             ids,
