@@ -83,7 +83,7 @@ fn deerflow() -> Routes {
         .route("/channels/providers", get(catalog::channel_providers))
         .route("/threads/{thread_id}/suggestions", post(catalog::suggest))
         .route("/threads/{thread_id}/uploads/limits", get(catalog::upload_limits))
-        .route("/threads/{thread_id}/artifacts/{*path}", get(artifacts::get))
+        .route("/threads/{thread_id}/artifacts/{*path}", get(artifacts::get).put(artifacts::put))
         .route("/threads/{thread_id}/messages", get(feed::messages))
         .route("/threads/{thread_id}/messages/page", get(feed::page))
         .route("/threads/{thread_id}/runs/{run_id}/messages", get(feed::run_messages))
