@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use deerflow_domain::testkit::ThreadStores;
 use deerflow_stores::{
-    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlRunEventStore, SqlRunStore,
-    SqlThreadStore,
+    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlFeedbackStore,
+    SqlRunEventStore, SqlRunStore, SqlThreadStore,
 };
 use harness::runtime::tasks::Tasks;
 use harness::testkit::Keep;
@@ -17,6 +17,7 @@ fn over(db: &Database, keep: Arc<dyn Keep>) -> ThreadStores {
     let runs = Arc::new(SqlRunStore::new(db.clone()));
     ThreadStores {
         threads: Arc::new(SqlThreadStore::new(db.clone())),
+        feedback: Arc::new(SqlFeedbackStore::new(db.clone())),
         runs: harness::testkit::RunStores {
             create: runs.clone(),
             commit: runs.clone(),
@@ -84,6 +85,7 @@ macro_rules! all_suites {
         harness::run_events_suite!($attrs runs);
         harness::checkpointer_suite!($attrs runs);
         deerflow_domain::thread_store_suite!($attrs $open);
+        deerflow_domain::feedback_store_suite!($attrs $open);
     };
 }
 
