@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use deerflow_domain::feedback::FeedbackStore;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_stores::{
-    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlRunEventStore, SqlRunStore,
+    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlFeedbackStore, SqlRunEventStore, SqlRunStore,
     SqlThreadStore,
 };
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend};
@@ -24,6 +25,7 @@ pub(super) struct Stores {
     pub(super) events: Arc<dyn RunEventStore>,
     pub(super) checkpoints: Arc<dyn Checkpointer>,
     pub(super) threads: Arc<dyn ThreadStore>,
+    pub(super) feedback: Arc<dyn FeedbackStore>,
 }
 
 impl Stores {
@@ -49,6 +51,7 @@ impl Stores {
             commits,
             events,
             checkpoints: Arc::new(SqlCheckpointer::new(database.clone())),
+            feedback: Arc::new(SqlFeedbackStore::new(database.clone())),
             threads: Arc::new(SqlThreadStore::new(database)),
         })
     }
