@@ -1,5 +1,6 @@
 //! Records and ports of the application that the runtime does not need. No HTTP, no SQL.
 
+pub mod feedback;
 pub mod threads;
 
 #[cfg(feature = "testkit")]

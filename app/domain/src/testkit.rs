@@ -3,6 +3,8 @@
 //! Expand [`thread_store_suite`](crate::thread_store_suite) with a function that opens fresh [`ThreadStores`], as with the suites
 //! of `harness::testkit`.
 
+pub mod feedback;
+
 use std::sync::Arc;
 
 use harness::runtime::actor_context::{NoActor, Owner};
@@ -14,6 +16,7 @@ use harness::testkit::{
 };
 use serde_json::{Value, json};
 
+use crate::feedback::FeedbackStore;
 use crate::threads::{Created, Deleted, NewThread, ThreadPatch, ThreadRecord, ThreadSearch, ThreadSort, ThreadStore};
 
 /// One test per promise of thread stores.
@@ -41,6 +44,8 @@ macro_rules! thread_store_suite {
 pub struct ThreadStores {
     /// Threads.
     pub threads: Arc<dyn ThreadStore>,
+    /// What users think of runs.
+    pub feedback: Arc<dyn FeedbackStore>,
     /// What lives in them.
     pub runs: RunStores,
 }

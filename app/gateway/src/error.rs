@@ -86,6 +86,15 @@ pub enum ApiError {
     /// The body is larger than allowed.
     #[error("request body exceeds {0} bytes")]
     TooLarge(usize),
+    /// A file is larger than allowed.
+    #[error("{0}")]
+    FileTooLarge(String),
+    /// A kind of file that this cannot be done with.
+    #[error("{0}")]
+    UnsupportedFile(String),
+    /// It is not any more what the client thinks it is.
+    #[error("{0}")]
+    Changed(String),
     /// The body did not arrive in time.
     #[error("the request body did not arrive in time")]
     TooSlow,
@@ -150,7 +159,9 @@ impl ApiError {
             Self::Invalid(_) | Self::InvalidJson(_) | Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
-            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooLarge(_) | Self::FileTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UnsupportedFile(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Changed(_) => StatusCode::PRECONDITION_FAILED,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::RouteNotFound

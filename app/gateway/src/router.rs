@@ -10,7 +10,7 @@ use axum::routing::{get, post};
 use crate::edge::edge;
 use crate::error::ApiError;
 use crate::extract::BODY_LIMIT;
-use crate::routes::{artifacts, assistants, catalog, feed, meta, runs, threads};
+use crate::routes::{artifacts, assistants, catalog, feed, feedback, meta, runs, threads};
 use crate::state::GatewayState;
 
 type Routes = Router<Arc<GatewayState>>;
@@ -83,11 +83,17 @@ fn deerflow() -> Routes {
         .route("/channels/providers", get(catalog::channel_providers))
         .route("/threads/{thread_id}/suggestions", post(catalog::suggest))
         .route("/threads/{thread_id}/uploads/limits", get(catalog::upload_limits))
-        .route("/threads/{thread_id}/artifacts/{*path}", get(artifacts::get))
+        .route("/threads/{thread_id}/artifacts/{*path}", get(artifacts::get).put(artifacts::put))
         .route("/threads/{thread_id}/messages", get(feed::messages))
         .route("/threads/{thread_id}/messages/page", get(feed::page))
         .route("/threads/{thread_id}/runs/{run_id}/messages", get(feed::run_messages))
         .route("/threads/{thread_id}/runs/{run_id}/events", get(feed::run_events))
         .route("/threads/{thread_id}/runs/{run_id}/workspace-changes", get(feed::workspace_changes))
+        .route(
+            "/threads/{thread_id}/runs/{run_id}/feedback",
+            get(feedback::list).put(feedback::put).post(feedback::post).delete(feedback::delete),
+        )
+        .route("/threads/{thread_id}/runs/{run_id}/feedback/stats", get(feedback::stats))
+        .route("/threads/{thread_id}/runs/{run_id}/feedback/{feedback_id}", axum::routing::delete(feedback::delete))
         .route("/threads/{thread_id}/token-usage", get(feed::token_usage))
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use deerflow_domain::feedback::FeedbackStore;
 use deerflow_domain::threads::ThreadStore;
 use harness::clock::Clock;
 use harness::ids::IdSource;
@@ -21,6 +22,8 @@ pub struct GatewayState {
     pub runs: Arc<RunsFacade>,
     /// Threads as they are listed.
     pub threads: Arc<dyn ThreadStore>,
+    /// What users think of answers.
+    pub feedback: Arc<dyn FeedbackStore>,
     /// Saved states.
     pub checkpoints: Arc<dyn Checkpointer>,
     /// The journal.

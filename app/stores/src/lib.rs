@@ -7,6 +7,7 @@ mod checkpoints;
 mod connect;
 mod entity;
 mod error;
+mod feedback;
 mod lock;
 mod migration;
 mod run_events;
@@ -17,6 +18,7 @@ mod writer;
 
 pub use checkpoints::SqlCheckpointer;
 pub use connect::{Database, DatabaseConfig, OpenError, PostgresConfig};
+pub use feedback::SqlFeedbackStore;
 pub use run_events::{JsonlRunEventStore, SqlRunEventStore};
 pub use runs::{SplitCommitStore, SqlRunStore};
 pub use threads::SqlThreadStore;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use deerflow_domain::testkit::ThreadStores;
 use deerflow_stores::{
-    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlRunEventStore, SqlRunStore,
-    SqlThreadStore,
+    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlFeedbackStore, SqlRunEventStore,
+    SqlRunStore, SqlThreadStore,
 };
 use harness::runtime::tasks::Tasks;
 use harness::testkit::Keep;
@@ -19,6 +19,7 @@ fn over(db: &Database, keep: Arc<dyn Keep>) -> ThreadStores {
     let runs = Arc::new(SqlRunStore::new(db.clone()));
     ThreadStores {
         threads: Arc::new(SqlThreadStore::new(db.clone())),
+        feedback: Arc::new(SqlFeedbackStore::new(db.clone())),
         runs: harness::testkit::RunStores {
             create: runs.clone(),
             commit: runs.clone(),
@@ -86,6 +87,7 @@ macro_rules! all_suites {
         harness::run_events_suite!($attrs runs);
         harness::checkpointer_suite!($attrs runs);
         deerflow_domain::thread_store_suite!($attrs $open);
+        deerflow_domain::feedback_store_suite!($attrs $open);
     };
 }
 

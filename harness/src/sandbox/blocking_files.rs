@@ -203,6 +203,27 @@ impl BlockingFiles {
         self.edit(path, old, new, which).map_err(|fault| fault.at(path))
     }
 
+    /// Writes text in the place of a text file that exists, if `is_expected` says so of the present text; `false` when it
+    /// does not. No other write through these files comes between the look and the write.
+    ///
+    /// # Errors
+    /// As [`read_text`](Self::read_text) and [`begin_write`](Self::begin_write). The file is then as it was.
+    pub fn replace_if(
+        &self,
+        path: &VirtualPath,
+        content: &str,
+        durability: Durability,
+        is_expected: impl FnOnce(&str) -> bool,
+    ) -> Result<bool, FileError> {
+        let _turn = self.lock(path)?;
+        let present = self.read_whole(path).map_err(|fault| fault.at(path))?;
+        if !is_expected(&present) {
+            return Ok(false);
+        }
+        self.replace_whole(path, content.as_bytes(), durability).map_err(|fault| fault.at(path))?;
+        Ok(true)
+    }
+
     /// What a path is; nothing when nothing is there. A root always exists.
     ///
     /// # Errors

@@ -233,3 +233,19 @@ fn concurrent_edits_of_one_file_are_all_kept() {
     });
     assert_eq!(content(place.files.blocking(), &file).len(), 101);
 }
+
+#[test]
+fn a_conditional_write_needs_the_file_to_be_what_was_expected() {
+    let place = place();
+    let files = place.files.blocking();
+    let report = path("/mnt/user-data/outputs/report.md");
+    let replace = |new: &str, old: &'static str| files.replace_if(&report, new, Durability::Synced, move |present| present == old);
+    assert!(matches!(fault(replace("new", "")), Fault::NotFound));
+    files.write_text(&report, "old", WriteMode::Replace).expect("write");
+    assert!(!replace("new", "other").expect("compared"));
+    assert_eq!(content(files, &report), "old");
+    assert!(replace("new", "old").expect("compared"));
+    assert_eq!(content(files, &report), "new");
+    files.write_bytes(&report, &[0xff], Durability::Cached).expect("write");
+    assert!(matches!(fault(replace("text", "new")), Fault::NotUtf8));
+}

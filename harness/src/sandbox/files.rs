@@ -117,6 +117,20 @@ impl ThreadFiles {
         self.run(path, move |files, path| files.replace(path, &old, &new, which)).await
     }
 
+    /// See [`BlockingFiles::replace_if`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn replace_if(
+        &self,
+        path: &VirtualPath,
+        content: String,
+        durability: Durability,
+        is_expected: impl FnOnce(&str) -> bool + Send + 'static,
+    ) -> Result<bool, FileError> {
+        self.run(path, move |files, path| files.replace_if(path, &content, durability, is_expected)).await
+    }
+
     /// See [`BlockingFiles::stat`].
     ///
     /// # Errors

@@ -39,6 +39,14 @@ impl Fields {
         }
     }
 
+    /// A text that must be there; empty when it is not.
+    pub fn required_text(&mut self, key: &str) -> String {
+        if self.value(key).is_none() {
+            self.missing(key);
+        }
+        self.text(key).unwrap_or_default()
+    }
+
     /// A truth value.
     pub fn flag(&mut self, key: &str) -> Option<bool> {
         let value = self.value(key)?.clone();

@@ -4,6 +4,7 @@ pub(crate) mod artifacts;
 pub(crate) mod assistants;
 pub(crate) mod catalog;
 pub(crate) mod feed;
+pub(crate) mod feedback;
 pub(crate) mod meta;
 pub(crate) mod runs;
 pub(crate) mod threads;

@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod feed;
+mod feedback;
 mod meta;
 mod runs;
 mod serving;

@@ -185,6 +185,7 @@ impl Gateway {
         let state = GatewayState {
             runs: runs.clone(),
             threads: Arc::new(Threads { rows: Arc::default(), stores: stores.clone() }),
+            feedback: Arc::new(crate::feedback::Opinions::default()),
             checkpoints: ports.clone(),
             events: ports,
             assistants: Arc::new(OneAgent),

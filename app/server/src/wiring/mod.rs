@@ -74,6 +74,7 @@ impl App {
         let gateway = Arc::new(GatewayState {
             runs: runs.clone(),
             threads: stores.threads,
+            feedback: stores.feedback,
             checkpoints: stores.checkpoints,
             events: stores.events,
             assistants: agents,

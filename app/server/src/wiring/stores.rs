@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use deerflow_domain::feedback::FeedbackStore;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_stores::{
-    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlRunEventStore, SqlRunStore,
-    SqlThreadStore,
+    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlFeedbackStore, SqlRunEventStore,
+    SqlRunStore, SqlThreadStore,
 };
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend};
 use harness::runtime::checkpoint::Checkpointer;
@@ -24,6 +25,7 @@ pub(super) struct Stores {
     pub(super) events: Arc<dyn RunEventStore>,
     pub(super) checkpoints: Arc<dyn Checkpointer>,
     pub(super) threads: Arc<dyn ThreadStore>,
+    pub(super) feedback: Arc<dyn FeedbackStore>,
 }
 
 impl Stores {
@@ -49,7 +51,14 @@ impl Stores {
                 (Arc::new(commits), journal.clone(), threads.with_journal(journal))
             }
         };
-        Ok(Self { runs, commits, events, checkpoints: Arc::new(SqlCheckpointer::new(database)), threads: Arc::new(threads) })
+        Ok(Self {
+            runs,
+            commits,
+            events,
+            checkpoints: Arc::new(SqlCheckpointer::new(database.clone())),
+            feedback: Arc::new(SqlFeedbackStore::new(database)),
+            threads: Arc::new(threads),
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The schema's history. To change it: add a file `mNNNN_what` with a struct, and append it to the list; never edit an old one.
 
 mod m0001_baseline;
+mod m0002_feedback;
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
 use sea_orm_migration::{MigrationTrait, MigratorTrait};
@@ -9,7 +10,7 @@ struct Migrator;
 
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(m0001_baseline::Baseline)]
+        vec![Box::new(m0001_baseline::Baseline), Box::new(m0002_feedback::Feedback)]
     }
 }
 

@@ -11,6 +11,7 @@ use super::SqlRunStore;
 use super::row::json_text;
 use crate::checkpoints::{delete_run_checkpoints, delete_thread_checkpoints, write_checkpoints};
 use crate::entity::{micros, plain, run, thread};
+use crate::feedback::delete_feedback_of;
 use crate::run_events::{append_events, delete_thread_events};
 use crate::tx::TxError;
 
@@ -46,6 +47,7 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
     guard(tx, commit).await?;
     if left == ThreadLeft::Gone {
         thread::Entity::delete_by_id(commit.thread_id.as_str()).exec(tx).await?;
+        delete_feedback_of(tx, commit.thread_id.as_str(), None).await?;
         delete_thread_events(tx, &commit.thread_id).await?;
         delete_thread_checkpoints(tx, &commit.thread_id).await?;
         return Ok(left);

@@ -9,6 +9,7 @@ use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, ExprTrait, QueryFil
 use super::SqlRunStore;
 use super::row::is_active;
 use crate::entity::{checkpoint, run, run_event};
+use crate::feedback::delete_feedback_of;
 use crate::run_events::delete_thread_events;
 use crate::tx::TxError;
 
@@ -35,13 +36,15 @@ fn delete_run<'a>(tx: &'a DatabaseTransaction, id: &'a RunId) -> BoxFuture<'a, R
         run_event::Entity::delete_many().filter(of_run).exec(tx).await?;
         let of_run = checkpoint::Column::ThreadId.eq(row.thread_id.as_str()).and(checkpoint::Column::RunId.eq(id.as_str()));
         checkpoint::Entity::delete_many().filter(of_run).exec(tx).await?;
+        delete_feedback_of(tx, &row.thread_id, Some(id.as_str())).await?;
         Ok(true)
     })
 }
 
-/// Removes a thread's runs and events.
+/// Removes a thread's runs, their feedback and events.
 pub(crate) async fn delete_runs_of<E>(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<(), TxError<E>> {
     run::Entity::delete_many().filter(run::Column::ThreadId.eq(thread.as_str())).exec(tx).await?;
+    delete_feedback_of(tx, thread.as_str(), None).await?;
     delete_thread_events(tx, thread).await?;
     Ok(())
 }

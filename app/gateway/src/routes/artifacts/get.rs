@@ -10,14 +10,13 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use harness::runtime::actor_context::effective_user_id;
-use harness::sandbox::virtual_paths::USER_DATA;
-use harness::sandbox::{Fault, FileError, PathError, VirtualPath};
 use sha2::{Digest, Sha256};
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
 
 use super::body::file_body;
 use super::kind::{Kind, disposition};
+use super::path::{refused, virtual_path};
 use super::range::{Wanted, wanted};
 use crate::error::ApiError;
 use crate::extract::{Ids, Query};
@@ -53,31 +52,6 @@ pub(crate) async fn get(State(state): App, ids: Ids, query: Query, headers: Head
     let about = about(path.file_name(), download, &tag, &facts);
     answer.headers_mut().extend(about);
     Ok(answer)
-}
-
-fn virtual_path(raw: &str) -> Result<VirtualPath, ApiError> {
-    let absolute = format!("/{}", raw.trim_start_matches('/'));
-    if absolute.split('/').any(|segment| segment == "..") {
-        return Err(ApiError::Forbidden("Access denied: path traversal detected".to_owned()));
-    }
-    VirtualPath::parse(&absolute).map_err(|error| match error {
-        PathError::OutsideRoots { .. } if !absolute.starts_with(USER_DATA) => {
-            ApiError::BadRequest(format!("Path must start with {USER_DATA}"))
-        }
-        PathError::ParentSegment { .. } => ApiError::Forbidden("Access denied: path traversal detected".to_owned()),
-        other => ApiError::BadRequest(other.to_string()),
-    })
-}
-
-fn refused(error: FileError, path: &VirtualPath) -> ApiError {
-    let shown = path.to_string();
-    let shown = shown.trim_start_matches('/');
-    match error.fault() {
-        Some(Fault::NotFound | Fault::NotDirectory) => ApiError::NotFound(format!("Artifact not found: {shown}")),
-        Some(Fault::IsDirectory | Fault::NotRegular) => ApiError::BadRequest(format!("Path is not a file: {shown}")),
-        Some(Fault::Symlink | Fault::Permission) => ApiError::Forbidden("Access denied: path traversal detected".to_owned()),
-        _ => ApiError::Internal(error.to_string()),
-    }
 }
 
 fn broken(error: io::Error) -> ApiError {

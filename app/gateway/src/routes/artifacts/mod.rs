@@ -3,6 +3,9 @@
 mod body;
 mod get;
 mod kind;
+mod path;
+mod put;
 mod range;
 
 pub(crate) use get::get;
+pub(crate) use put::put;

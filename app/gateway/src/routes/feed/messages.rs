@@ -16,18 +16,15 @@ use crate::history::{add_turn_duration, durations, message_of};
 use crate::reads::{all_runs, require_run, require_thread};
 use crate::routes::{Answer, App};
 use crate::state::GatewayState;
-use crate::wire::event_json;
+use crate::wire::{event_json, feedback_short_json};
 
 /// All message rows of a thread, middlewares' included, without paging facts.
 pub(crate) async fn messages(State(state): App, ids: Ids, query: Query) -> Answer {
     let thread = ids.thread()?;
     require_thread(&state, &thread).await?;
     let (rows, _more) = read(&state, &thread, None, &query).await?;
-    let mut shown = shape(&thread, &rows, &durations(&all_runs(&state, &thread).await?));
-    for row in shown.iter_mut().filter_map(Value::as_object_mut) {
-        row.insert("feedback".to_owned(), Value::Null);
-    }
-    Ok(Json(shown.into()))
+    let opinions = opinions(&state, &thread).await?;
+    Ok(Json(shape(&thread, &rows, &durations(&all_runs(&state, &thread).await?), Some(&opinions)).into()))
 }
 
 /// The message rows of one run.
@@ -36,8 +33,16 @@ pub(crate) async fn run_messages(State(state): App, dialect: Dialect, ids: Ids, 
     require_thread(&state, &thread).await?;
     let run = require_run(&state, &thread, &ids.run()?, dialect).await?;
     let (rows, more) = read(&state, &thread, Some(run.run_id.clone()), &query).await?;
-    let shown = shape(&thread, &rows, &durations(std::slice::from_ref(&run)));
+    let shown = shape(&thread, &rows, &durations(std::slice::from_ref(&run)), None);
     Ok(Json(json!({ "data": shown, "has_more": more })))
+}
+
+/// What the reader thinks of each run, as the feed shows it.
+pub(super) type Opinions = HashMap<RunId, Value>;
+
+pub(super) async fn opinions(state: &GatewayState, thread: &ThreadId) -> Result<Opinions, ApiError> {
+    let rows = state.feedback.list(thread, None, &Owner::Auto).await?;
+    Ok(rows.iter().map(|row| (row.run_id.clone(), feedback_short_json(row))).collect())
 }
 
 async fn read(state: &GatewayState, thread: &ThreadId, run_id: Option<RunId>, query: &Query) -> Result<(Vec<RunEvent>, bool), ApiError> {
@@ -62,7 +67,7 @@ async fn read(state: &GatewayState, thread: &ThreadId, run_id: Option<RunId>, qu
     Ok((rows, more))
 }
 
-fn shape(thread: &ThreadId, rows: &[RunEvent], durations: &HashMap<String, i64>) -> Vec<Value> {
+fn shape(thread: &ThreadId, rows: &[RunEvent], durations: &HashMap<String, i64>, opinions: Option<&Opinions>) -> Vec<Value> {
     let last_answers: HashMap<&RunId, u64> = rows.iter().filter(|row| is_answer(row)).map(|row| (&row.event.run_id, row.seq)).collect();
     rows.iter()
         .map(|row| {
@@ -71,7 +76,11 @@ fn shape(thread: &ThreadId, rows: &[RunEvent], durations: &HashMap<String, i64>)
             if let Some(seconds) = durations.get(row.event.run_id.as_str()).filter(|_| is_last) {
                 add_turn_duration(&mut content, *seconds);
             }
-            event_json(row, content)
+            let mut shown = event_json(row, content);
+            if let (Some(opinions), Some(fields)) = (opinions, shown.as_object_mut()) {
+                fields.insert("feedback".to_owned(), opinions.get(&row.event.run_id).filter(|_| is_last).cloned().unwrap_or_default());
+            }
+            shown
         })
         .collect()
 }

@@ -9,7 +9,7 @@ use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::{EventQuery, Order, RunEvent, category};
 use serde_json::{Value, json};
 
-use super::messages::is_answer;
+use super::messages::{is_answer, opinions};
 use crate::error::{ApiError, Issue};
 use crate::extract::{Ids, Query};
 use crate::history::{Hidden, add_turn_duration, durations, is_conversation, message_of};
@@ -38,18 +38,19 @@ pub(crate) async fn page(State(state): App, ids: Ids, query: Query) -> Answer {
         rows.remove(0);
     }
     let durations = durations(&runs);
+    let opinions = opinions(&state, &thread).await?;
     let answers = last_answers(&state, &thread, &rows, before).await?;
     let data: Vec<Value> = rows
         .iter()
         .map(|(row, content)| {
             let mut content = content.clone();
-            let seconds = durations.get(row.event.run_id.as_str()).filter(|_| answers.contains(&row.seq));
-            if let Some(seconds) = seconds {
+            let answered = answers.contains(&row.seq).then_some(&row.event.run_id);
+            if let Some(seconds) = answered.and_then(|run| durations.get(run.as_str())) {
                 add_turn_duration(&mut content, *seconds);
             }
             let mut shown = event_json(row, content);
             if let Some(fields) = shown.as_object_mut() {
-                fields.insert("feedback".to_owned(), Value::Null);
+                fields.insert("feedback".to_owned(), answered.and_then(|run| opinions.get(run)).cloned().unwrap_or_default());
             }
             shown
         })

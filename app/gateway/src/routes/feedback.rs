@@ -1,0 +1,96 @@
+//! `/threads/{t}/runs/{r}/feedback`: thumbs up and down.
+
+use axum::Json;
+use axum::extract::State;
+use deerflow_domain::feedback::{Feedback, Rating};
+use harness::ids::{RunId, ThreadId};
+use harness::runtime::actor_context::{Owner, effective_user_id};
+use serde_json::json;
+
+use crate::dialect::Dialect;
+use crate::error::ApiError;
+use crate::extract::{Body, Fields, Ids};
+use crate::reads::{require_run, require_thread};
+use crate::routes::{Answer, App};
+use crate::state::GatewayState;
+use crate::wire::feedback_json;
+
+/// Writes the caller's feedback on the run as a whole.
+pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
+    let rating = rating(&mut body);
+    let comment = body.text("comment");
+    body.finish()?;
+    write(&state, &ids, rating, comment, None).await
+}
+
+/// The same, which may name a message.
+pub(crate) async fn post(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
+    let rating = rating(&mut body);
+    let (comment, message_id) = (body.text("comment"), body.text("message_id"));
+    body.finish()?;
+    write(&state, &ids, rating, comment, message_id).await
+}
+
+/// What was given.
+pub(crate) async fn list(State(state): App, ids: Ids) -> Answer {
+    let (thread, run) = run_of(&state, &ids).await?;
+    let rows = state.feedback.list(&thread, Some(&run), &Owner::Auto).await?;
+    Ok(Json(rows.iter().map(feedback_json).collect()))
+}
+
+/// What it adds up to.
+pub(crate) async fn stats(State(state): App, ids: Ids) -> Answer {
+    let (thread, run) = run_of(&state, &ids).await?;
+    let rows = state.feedback.list(&thread, Some(&run), &Owner::Auto).await?;
+    let count = |rating| rows.iter().filter(|row| row.rating == rating).count();
+    let (positive, negative) = (count(Rating::Up), count(Rating::Down));
+    Ok(Json(json!({ "run_id": run, "total": rows.len(), "positive": positive, "negative": negative })))
+}
+
+/// Takes it back: the caller's, or the one whose id is in the path.
+pub(crate) async fn delete(State(state): App, ids: Ids) -> Answer {
+    let (thread, run) = run_of(&state, &ids).await?;
+    let id = Some(ids.text("feedback_id")).filter(|id| !id.is_empty());
+    if state.feedback.delete(&thread, &run, id, &Owner::Auto).await? {
+        return Ok(Json(json!({ "success": true })));
+    }
+    Err(ApiError::NotFound(match id {
+        Some(id) => format!("Feedback {} not found", id.chars().take(80).collect::<String>()),
+        None => "No feedback found for this run".to_owned(),
+    }))
+}
+
+/// The number in the body; what is no 1 or -1 is told apart from what is no number.
+fn rating(body: &mut Fields) -> Option<i64> {
+    let Some(given) = body.value("rating").cloned() else {
+        body.missing("rating");
+        return None;
+    };
+    let number = given.as_f64().map(|number| if number.abs() == 1.0 { number as i64 } else { 0 });
+    number.or_else(|| body.refuse("int_type", "rating", "Input should be a valid integer", &given))
+}
+
+async fn write(state: &GatewayState, ids: &Ids, rating: Option<i64>, comment: Option<String>, message_id: Option<String>) -> Answer {
+    let rating = rating.and_then(Rating::from_number).ok_or_else(|| ApiError::BadRequest("rating must be +1 or -1".to_owned()))?;
+    let (thread_id, run_id) = run_of(state, ids).await?;
+    let feedback = Feedback {
+        feedback_id: state.ids.random().to_string(),
+        thread_id,
+        run_id: run_id.clone(),
+        user_id: effective_user_id(),
+        message_id,
+        rating,
+        comment,
+        created_at: state.clock.now(),
+    };
+    let stored = state.feedback.put(feedback).await?.ok_or_else(|| ApiError::RunNotFound(run_id.to_string()))?;
+    Ok(Json(feedback_json(&stored)))
+}
+
+/// The run in the path, if it is the caller's.
+async fn run_of(state: &GatewayState, ids: &Ids) -> Result<(ThreadId, RunId), ApiError> {
+    let thread = ids.thread()?;
+    require_thread(state, &thread).await?;
+    let run = require_run(state, &thread, &ids.run()?, Dialect::DeerFlow).await?;
+    Ok((thread, run.run_id))
+}
