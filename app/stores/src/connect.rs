@@ -7,9 +7,10 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use harness::runtime::runs::store::StoreError;
 use harness::runtime::tasks::Tasks;
+use parking_lot::Mutex;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbErr, RuntimeErr, SqlxPostgresConnector, SqlxSqliteConnector};
 use secrecy::{ExposeSecret, SecretString};
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
 
@@ -53,6 +54,8 @@ pub struct PostgresConfig {
     pub schema: Option<String>,
     /// Most connections at once.
     pub max_connections: u32,
+    /// Whether another process of ours must not use the same place: a session lock is held as long as the database is open.
+    pub exclusive: bool,
 }
 
 /// Why a database could not be opened.
@@ -73,6 +76,11 @@ pub enum OpenError {
         /// The directory.
         directory: PathBuf,
     },
+    /// Another process uses the same place in the Postgres server.
+    #[error(
+        "another process uses this postgres database and schema; several nodes on one database are not supported yet, stop the other one"
+    )]
+    Shared,
     /// The file is no database, or a damaged one.
     #[error("the database file {file} is damaged: {reason}")]
     Damaged {
@@ -95,6 +103,8 @@ pub struct Database {
     reads: DatabaseConnection,
     writes: Writes,
     _lock: Option<Arc<DataLock>>,
+    /// The session that holds the lock on a place in Postgres.
+    _session: Option<Arc<Mutex<PgConnection>>>,
 }
 
 impl Database {
@@ -130,7 +140,7 @@ impl Database {
         migrate(&connection).await.map_err(refused)?;
         let reconnect: Reconnect = Box::new(|same| std::future::ready(Ok(same)).boxed());
         let queue = WriteQueue::start(connection.clone(), reconnect, (), tasks);
-        Ok(Self { reads: connection, writes: Writes::Queue(queue), _lock: None })
+        Ok(Self { reads: connection, writes: Writes::Queue(queue), _lock: None, _session: None })
     }
 
     async fn open_sqlite(directory: &Path, tasks: &Tasks) -> Result<Self, OpenError> {
@@ -173,7 +183,12 @@ impl Database {
             .boxed()
         });
         let queue = WriteQueue::start(writer, reconnect, Arc::clone(&lock), tasks);
-        Ok(Self { reads: SqlxSqliteConnector::from_sqlx_sqlite_pool(readers), writes: Writes::Queue(queue), _lock: Some(lock) })
+        Ok(Self {
+            reads: SqlxSqliteConnector::from_sqlx_sqlite_pool(readers),
+            writes: Writes::Queue(queue),
+            _lock: Some(lock),
+            _session: None,
+        })
     }
 
     async fn open_postgres(config: &PostgresConfig) -> Result<Self, OpenError> {
@@ -194,7 +209,20 @@ impl Database {
         }
         // A pool tries a refused connection again and again; at the start the reason is wanted at once.
         let probe = tokio::time::timeout(ACQUIRE_LIMIT, options.connect()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut));
-        probe.map_err(unreachable)?.close().await.map_err(unreachable)?;
+        let mut session = probe.map_err(unreachable)?;
+        let session = if config.exclusive {
+            let taken: bool = sqlx::query_scalar("SELECT pg_try_advisory_lock(hashtextextended('deerflow:' || current_schema(), 0))")
+                .fetch_one(&mut session)
+                .await
+                .map_err(unreachable)?;
+            if !taken {
+                return Err(OpenError::Shared);
+            }
+            Some(Arc::new(Mutex::new(session)))
+        } else {
+            session.close().await.map_err(unreachable)?;
+            None
+        };
         let pool = PgPoolOptions::new()
             .max_connections(config.max_connections.max(1))
             .acquire_timeout(ACQUIRE_LIMIT)
@@ -214,7 +242,7 @@ impl Database {
             pool.execute_unprepared(&format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\"")).await.map_err(refused)?;
         }
         migrate(&pool).await.map_err(refused)?;
-        Ok(Self { reads: pool.clone(), writes: Writes::Direct(pool), _lock: None })
+        Ok(Self { reads: pool.clone(), writes: Writes::Direct(pool), _lock: None, _session: session })
     }
 }
 

@@ -72,7 +72,7 @@ async fn postgres() -> ThreadStores {
     direct.execute(sqlx::AssertSqlSafe(format!("DROP SCHEMA IF EXISTS {schema} CASCADE"))).await.unwrap();
     direct.close().await.unwrap();
     let tasks = Tasks::new();
-    let config = PostgresConfig { url: url.into(), schema: Some(schema), max_connections: 5 };
+    let config = PostgresConfig { url: url.into(), schema: Some(schema), max_connections: 5, exclusive: false };
     let db = Database::open(&DatabaseConfig::Postgres(config), &tasks).await.unwrap();
     over(&db, Arc::new(tasks))
 }

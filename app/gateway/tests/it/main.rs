@@ -7,4 +7,5 @@ mod runs;
 mod serving;
 mod streams;
 mod support;
+mod thread_rows;
 mod threads;
