@@ -86,6 +86,8 @@ fn deerflow() -> Routes {
         .route("/threads/{thread_id}/artifacts/{*path}", get(artifacts::get).put(artifacts::put))
         .route("/threads/{thread_id}/messages", get(feed::messages))
         .route("/threads/{thread_id}/messages/page", get(feed::page))
+        .route("/threads/{thread_id}/runs/regenerate/prepare", post(runs::prepare_regenerate))
+        .route("/threads/{thread_id}/runs/edit-regenerate/prepare", post(runs::prepare_edit))
         .route("/threads/{thread_id}/runs/{run_id}/messages", get(feed::run_messages))
         .route("/threads/{thread_id}/runs/{run_id}/events", get(feed::run_events))
         .route("/threads/{thread_id}/runs/{run_id}/workspace-changes", get(feed::workspace_changes))

@@ -7,9 +7,7 @@ use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::StoreError;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{
-    ColumnTrait, Condition, DatabaseTransaction, DbErr, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
-};
+use sea_orm::{ColumnTrait, Condition, DatabaseTransaction, DbErr, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::connect::Database;
 use crate::entity::{feedback, micros, moment, plain, run};
@@ -71,12 +69,7 @@ fn put<'a>(tx: &'a DatabaseTransaction, given: &'a Feedback) -> BoxFuture<'a, Re
         let row = row(given);
         let key = (row.thread_id.clone(), row.run_id.clone(), row.user_id.clone());
         let again = OnConflict::columns([feedback::Column::ThreadId, feedback::Column::RunId, feedback::Column::UserId])
-            .update_columns([
-                feedback::Column::MessageId,
-                feedback::Column::Rating,
-                feedback::Column::Comment,
-                feedback::Column::CreatedAt,
-            ])
+            .update_columns([feedback::Column::MessageId, feedback::Column::Rating, feedback::Column::Comment, feedback::Column::CreatedAt])
             .to_owned();
         feedback::Entity::insert(row.into_active_model()).on_conflict(again).exec_without_returning(tx).await?;
         let stored = feedback::Entity::find_by_id(key).one(tx).await?.ok_or(DbErr::RecordNotInserted)?;

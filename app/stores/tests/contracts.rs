@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use deerflow_domain::testkit::ThreadStores;
 use deerflow_stores::{
-    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlFeedbackStore,
-    SqlRunEventStore, SqlRunStore, SqlThreadStore,
+    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlFeedbackStore, SqlRunEventStore,
+    SqlRunStore, SqlThreadStore,
 };
 use harness::runtime::tasks::Tasks;
 use harness::testkit::Keep;

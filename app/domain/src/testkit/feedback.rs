@@ -59,7 +59,8 @@ pub async fn feedback_is_there_as_it_was_given(open: impl AsyncFn() -> ThreadSto
         finished(&stores, id, "t1").await;
     }
     let later = Feedback { created_at: at(8), ..thumbs("f1", "t1", "r1", Rating::Up) };
-    let full = Feedback { message_id: Some("m1".to_owned()), comment: Some("why 😀".to_owned()), ..thumbs("f2", "t1", "r2", Rating::Down) };
+    let full =
+        Feedback { message_id: Some("m1".to_owned()), comment: Some("why 😀".to_owned()), ..thumbs("f2", "t1", "r2", Rating::Down) };
     assert_eq!(put(&stores, later.clone()).await, later);
     assert_eq!(put(&stores, full.clone()).await, full);
     assert_eq!(all(&stores, "t1").await, [full.clone(), later]);
