@@ -10,3 +10,4 @@ mod serving;
 mod streams;
 mod support;
 mod threads;
+mod uploads;
