@@ -9,5 +9,6 @@ mod restart;
 mod rig;
 mod runs;
 mod secrets;
+mod spans;
 mod start;
 mod threads;

@@ -28,7 +28,7 @@ async fn a_new_model_is_there_without_a_restart() {
 async fn a_broken_edit_is_logged_and_the_last_good_configuration_serves_on() {
     let rig = Rig::start().await;
     let file = rig.gateway.home().join("config.yaml");
-    for broken in ["models: [", "models: 5\n", "", "models:\n  - {name: x, use: openai, model: m, stream_chunk_timeout: -1}\n"] {
+    for broken in ["models: [", "models: 5\n", "models:\n  - {name: x, use: openai, model: m, stream_chunk_timeout: -1}\n"] {
         let lines = rig.gateway.logs().lines().count();
         std::fs::write(&file, broken).expect("written");
         until(&format!("a word about {broken:?}"), async || {

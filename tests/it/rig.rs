@@ -159,6 +159,15 @@ impl Rig {
     }
 }
 
+/// A test that fails shows what the gateway had to say.
+impl Drop for Rig {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the gateway printed:\n{}", self.gateway.logs());
+        }
+    }
+}
+
 impl Answer {
     /// Sends the request and reads all of the answer.
     pub(crate) async fn of(request: reqwest::RequestBuilder) -> Self {

@@ -82,6 +82,14 @@ impl Dialect {
         }
     }
 
+    /// The most snapshots of one history.
+    pub fn history_most(self) -> u64 {
+        match self {
+            Self::DeerFlow => 100,
+            Self::Platform => 1000,
+        }
+    }
+
     /// How many threads a search finds when nobody says.
     pub fn search_limit(self) -> u64 {
         match self {

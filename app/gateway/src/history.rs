@@ -128,15 +128,23 @@ pub fn hidden_runs(runs: &[RunRecord]) -> HashSet<RunId> {
     hidden
 }
 
-/// Adds to each message which run it belongs to, and to the last answer of each run how long the run took, in seconds.
-pub fn annotate(messages: &mut [Value], durations: &HashMap<String, i64>) {
+/// Which run each journaled human message began, by the message's id.
+pub fn beginnings(thread: &ThreadId, rows: &[RunEvent]) -> HashMap<String, String> {
+    let id = |row: &RunEvent| message_of(thread, row)?.get("id")?.as_str().map(str::to_owned);
+    rows.iter().filter_map(|row| Some((id(row)?, row.event.run_id.to_string()))).collect()
+}
+
+/// Adds to each message which run it belongs to, and to the last answer of each run how long the run took, in seconds. A run
+/// begins with a message of `beginnings`, or one that says so itself.
+pub fn annotate(messages: &mut [Value], beginnings: &HashMap<String, String>, durations: &HashMap<String, i64>) {
     let mut run: Option<String> = None;
     let mut last_answer: HashMap<String, usize> = HashMap::new();
     for (index, message) in messages.iter_mut().enumerate() {
         let Some(fields) = message.as_object_mut() else { continue };
         let stamped = fields.get("additional_kwargs").and_then(|extra| extra.get(kwargs::RUN_ID)).and_then(Value::as_str);
-        if let Some(stamped) = stamped {
-            run = Some(stamped.to_owned());
+        let begun = fields.get("id").and_then(Value::as_str).and_then(|id| beginnings.get(id)).map(String::as_str);
+        if let Some(begun) = begun.or(stamped) {
+            run = Some(begun.to_owned());
         }
         let Some(run) = &run else { continue };
         if fields.get("type").is_some_and(|kind| kind == "ai") {

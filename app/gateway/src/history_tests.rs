@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{Hidden, anchors, annotate, assemble, durations, hidden_runs, message_of};
+use super::{Hidden, anchors, annotate, assemble, beginnings, durations, hidden_runs, message_of};
 
 fn thread() -> ThreadId {
     ThreadId::parse("t1").expect("an id")
@@ -164,17 +164,28 @@ fn of_several_replays_the_newest_decides() {
 }
 
 #[test]
+fn a_run_begins_with_its_journaled_question() {
+    let question = |seq, run, id: &str| row(seq, run, json!({ "type": "human", "id": id, "content": "?" }));
+    let begun = beginnings(&thread(), &[question(1, "r1", "h1"), question(3, "r2", "h2")]);
+    let mut messages: Vec<Value> =
+        ["h1", "a1", "h2", "a2"].map(|id| json!({ "type": if id.starts_with('h') { "human" } else { "ai" }, "id": id })).to_vec();
+    annotate(&mut messages, &begun, &HashMap::from([("r2".to_owned(), 5)]));
+    let runs: Vec<&Value> = messages.iter().map(|message| &message["run_id"]).collect();
+    assert_eq!(runs, ["r1", "r1", "r2", "r2"]);
+    assert_eq!(messages[3]["additional_kwargs"], json!({ "turn_duration": 5 }));
+}
+
+#[test]
 fn the_last_answer_of_a_run_carries_how_long_it_took() {
     let mut messages = vec![
         json!({ "type": "human", "id": "h", "additional_kwargs": { "run_id": "r1" } }),
         json!({ "type": "ai", "id": "a", "additional_kwargs": {} }),
         json!({ "type": "ai", "id": "b", "additional_kwargs": {} }),
     ];
-    annotate(&mut messages, &durations(&[record("r1", RunStatus::Success, json!({}))]));
+    annotate(&mut messages, &HashMap::new(), &durations(&[record("r1", RunStatus::Success, json!({}))]));
     assert!(messages.iter().all(|message| message["run_id"] == "r1"));
     assert_eq!(messages[1]["additional_kwargs"], json!({}));
     assert_eq!(messages[2]["additional_kwargs"], json!({ "turn_duration": 3 }));
-    annotate(&mut messages, &HashMap::new());
 }
 
 proptest! {

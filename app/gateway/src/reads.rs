@@ -113,7 +113,10 @@ pub(crate) async fn messages(state: &GatewayState, snapshot: &Snapshot, moment: 
     }
     let runs = all_runs(state, &snapshot.meta.thread_id).await?;
     let mut messages = transcript(state, snapshot, moment, &runs).await?;
-    history::annotate(&mut messages, &history::durations(&runs));
+    let query = EventQuery { event_types: vec!["llm.human.input".to_owned()], ..EventQuery::default() };
+    let questions = all_events(state, &snapshot.meta.thread_id, query, |_| false).await?;
+    let beginnings = history::beginnings(&snapshot.meta.thread_id, &questions);
+    history::annotate(&mut messages, &beginnings, &history::durations(&runs));
     Ok(messages)
 }
 

@@ -10,7 +10,9 @@ use crate::config::Environment;
 
 /// Starts logging to standard error. `RUST_LOG` wins over `log_level`. A second call changes nothing.
 pub fn start(config: &AppConfig, environment: &Environment) {
-    let filter = environment.filled("RUST_LOG").unwrap_or(config.log_level.as_filter());
+    // What the migrations do step by step is of no use to an operator.
+    let quiet = format!("{},sea_orm_migration=warn", config.log_level.as_filter());
+    let filter = environment.filled("RUST_LOG").unwrap_or(&quiet);
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(filter))
         .with_writer(std::io::stderr)

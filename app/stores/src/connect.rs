@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use harness::runtime::runs::store::StoreError;
 use harness::runtime::tasks::Tasks;
+use parking_lot::Mutex;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbErr, RuntimeErr, SqlxPostgresConnector, SqlxSqliteConnector};
 use secrecy::{ExposeSecret, SecretString};
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
 
@@ -26,6 +28,8 @@ const BUSY_LIMIT: Duration = Duration::from_secs(10);
 const ACQUIRE_LIMIT: Duration = Duration::from_secs(10);
 /// The longest a statement may take on Postgres, and wait for a row there, in milliseconds.
 const STATEMENT_LIMIT_MS: &str = "20000";
+/// A Postgres connection that was idle for longer is asked whether it still lives.
+const PING_AFTER: Duration = Duration::from_secs(1);
 const SQLITE_READERS: u32 = 8;
 /// Files up to this size are checked page by page at the start; a longer check would hold the start up.
 const CHECK_LIMIT_BYTES: u64 = 64 << 20;
@@ -50,6 +54,8 @@ pub struct PostgresConfig {
     pub schema: Option<String>,
     /// Most connections at once.
     pub max_connections: u32,
+    /// Whether another process of ours must not use the same place: a session lock is held as long as the database is open.
+    pub exclusive: bool,
 }
 
 /// Why a database could not be opened.
@@ -70,6 +76,11 @@ pub enum OpenError {
         /// The directory.
         directory: PathBuf,
     },
+    /// Another process uses the same place in the Postgres server.
+    #[error(
+        "another process uses this postgres database and schema; several nodes on one database are not supported yet, stop the other one"
+    )]
+    Shared,
     /// The file is no database, or a damaged one.
     #[error("the database file {file} is damaged: {reason}")]
     Damaged {
@@ -92,6 +103,8 @@ pub struct Database {
     reads: DatabaseConnection,
     writes: Writes,
     _lock: Option<Arc<DataLock>>,
+    /// The session that holds the lock on a place in Postgres.
+    _session: Option<Arc<Mutex<PgConnection>>>,
 }
 
 impl Database {
@@ -103,6 +116,11 @@ impl Database {
             DatabaseConfig::Sqlite(directory) => Self::open_sqlite(directory, tasks).await,
             DatabaseConfig::Postgres(postgres) => Self::open_postgres(postgres).await,
         }
+    }
+
+    /// Whether the database answers: a read that touches no table.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        crate::error::read(self.reads.ping().await)
     }
 
     /// Where reads go.
@@ -122,7 +140,7 @@ impl Database {
         migrate(&connection).await.map_err(refused)?;
         let reconnect: Reconnect = Box::new(|same| std::future::ready(Ok(same)).boxed());
         let queue = WriteQueue::start(connection.clone(), reconnect, (), tasks);
-        Ok(Self { reads: connection, writes: Writes::Queue(queue), _lock: None })
+        Ok(Self { reads: connection, writes: Writes::Queue(queue), _lock: None, _session: None })
     }
 
     async fn open_sqlite(directory: &Path, tasks: &Tasks) -> Result<Self, OpenError> {
@@ -133,7 +151,7 @@ impl Database {
         let file = directory.join(FILE);
         let damaged = |fault: Fault| match fault {
             Fault::Failed(reason) => OpenError::Damaged { file: file.clone(), reason },
-            other => OpenError::Database(format!("{}: {}", file.display(), harness::runtime::runs::store::StoreError::from(other))),
+            other => OpenError::Database(format!("{}: {}", file.display(), StoreError::from(other))),
         };
         let options = sqlite_options()
             .filename(&file)
@@ -147,7 +165,9 @@ impl Database {
         if std::fs::metadata(&file).map_err(unusable)?.len() <= CHECK_LIMIT_BYTES {
             check(&writer).await.map_err(damaged)?;
         }
-        migrate(&writer).await.map_err(|error| damaged(error.into()))?;
+        migrate(&writer)
+            .await
+            .map_err(|error| OpenError::Database(format!("{}: {}", file.display(), StoreError::from(Fault::from(error)))))?;
         let readers = sqlite_pool(SQLITE_READERS)
             .connect_with(options.clone().create_if_missing(false).pragma("query_only", "1"))
             .await
@@ -163,7 +183,12 @@ impl Database {
             .boxed()
         });
         let queue = WriteQueue::start(writer, reconnect, Arc::clone(&lock), tasks);
-        Ok(Self { reads: SqlxSqliteConnector::from_sqlx_sqlite_pool(readers), writes: Writes::Queue(queue), _lock: Some(lock) })
+        Ok(Self {
+            reads: SqlxSqliteConnector::from_sqlx_sqlite_pool(readers),
+            writes: Writes::Queue(queue),
+            _lock: Some(lock),
+            _session: None,
+        })
     }
 
     async fn open_postgres(config: &PostgresConfig) -> Result<Self, OpenError> {
@@ -184,15 +209,40 @@ impl Database {
         }
         // A pool tries a refused connection again and again; at the start the reason is wanted at once.
         let probe = tokio::time::timeout(ACQUIRE_LIMIT, options.connect()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut));
-        probe.map_err(unreachable)?.close().await.map_err(unreachable)?;
-        let pool =
-            PgPoolOptions::new().max_connections(config.max_connections.max(1)).acquire_timeout(ACQUIRE_LIMIT).connect_lazy_with(options);
+        let mut session = probe.map_err(unreachable)?;
+        let session = if config.exclusive {
+            let taken: bool = sqlx::query_scalar("SELECT pg_try_advisory_lock(hashtextextended('deerflow:' || current_schema(), 0))")
+                .fetch_one(&mut session)
+                .await
+                .map_err(unreachable)?;
+            if !taken {
+                return Err(OpenError::Shared);
+            }
+            Some(Arc::new(Mutex::new(session)))
+        } else {
+            session.close().await.map_err(unreachable)?;
+            None
+        };
+        let pool = PgPoolOptions::new()
+            .max_connections(config.max_connections.max(1))
+            .acquire_timeout(ACQUIRE_LIMIT)
+            // A ping before every use would double the way to the server; a connection used a moment ago is still good.
+            .test_before_acquire(false)
+            .before_acquire(|connection, used| {
+                Box::pin(async move {
+                    if used.idle_for > PING_AFTER {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
+            .connect_lazy_with(options);
         let pool = SqlxPostgresConnector::from_sqlx_postgres_pool(pool);
         if let Some(schema) = &config.schema {
             pool.execute_unprepared(&format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\"")).await.map_err(refused)?;
         }
         migrate(&pool).await.map_err(refused)?;
-        Ok(Self { reads: pool.clone(), writes: Writes::Direct(pool), _lock: None })
+        Ok(Self { reads: pool.clone(), writes: Writes::Direct(pool), _lock: None, _session: session })
     }
 }
 
@@ -217,9 +267,9 @@ async fn check(db: &DatabaseConnection) -> Result<(), Fault> {
 }
 
 fn unreachable(error: sqlx::Error) -> OpenError {
-    OpenError::Database(harness::runtime::runs::store::StoreError::from(Fault::from(&error)).to_string())
+    OpenError::Database(StoreError::from(Fault::from(&error)).to_string())
 }
 
 fn refused(error: DbErr) -> OpenError {
-    OpenError::Database(harness::runtime::runs::store::StoreError::from(Fault::from(error)).to_string())
+    OpenError::Database(StoreError::from(Fault::from(error)).to_string())
 }

@@ -49,11 +49,14 @@ async fn work_that_panics_is_undone_and_the_next_is_done() {
             panic!("boom")
         })
     };
+    let migrations = || async {
+        let statement = sea_orm::Statement::from_string(sea_orm::DbBackend::Sqlite, "SELECT COUNT(*) FROM seaql_migrations");
+        db.reads().query_one_raw(statement).await.unwrap().unwrap().try_get_by_index::<i64>(0).unwrap()
+    };
+    let before = migrations().await;
     assert_eq!(db.writes().run((), panics).await, Err(StoreError::Failed("the write panicked: boom".to_owned())));
     SqlRunStore::new(db.clone()).admit(new_run("r1", "t1")).await.unwrap();
-    let statement = sea_orm::Statement::from_string(sea_orm::DbBackend::Sqlite, "SELECT COUNT(*) FROM seaql_migrations");
-    let left: i64 = db.reads().query_one_raw(statement).await.unwrap().unwrap().try_get_by_index(0).unwrap();
-    assert_eq!(left, 1);
+    assert_eq!(migrations().await, before);
 }
 
 #[tokio::test]

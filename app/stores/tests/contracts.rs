@@ -1,5 +1,7 @@
 //! Every store keeps every promise of its ports.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -71,7 +73,7 @@ async fn postgres() -> ThreadStores {
     direct.execute(sqlx::AssertSqlSafe(format!("DROP SCHEMA IF EXISTS {schema} CASCADE"))).await.unwrap();
     direct.close().await.unwrap();
     let tasks = Tasks::new();
-    let config = PostgresConfig { url: url.into(), schema: Some(schema), max_connections: 5 };
+    let config = PostgresConfig { url: url.into(), schema: Some(schema), max_connections: 5, exclusive: false };
     let db = Database::open(&DatabaseConfig::Postgres(config), &tasks).await.unwrap();
     over(&db, Arc::new(tasks))
 }

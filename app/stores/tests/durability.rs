@@ -1,5 +1,7 @@
 //! What survives a restart, what is refused at the start, and how the file grows.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
 use std::path::Path;
 
 use deerflow_stores::{Database, DatabaseConfig, OpenError, PostgresConfig, SqlCheckpointer, SqlRunEventStore, SqlRunStore};
@@ -105,7 +107,7 @@ async fn a_directory_that_cannot_be_made_is_named() {
 #[tokio::test]
 async fn an_unreachable_server_is_reported_without_its_password() {
     for url in ["postgres://ann:hunter2@127.0.0.1:1/none", "postgres://ann:hunter2@[bad", "mysql://ann:hunter2@host"] {
-        let config = PostgresConfig { url: url.into(), schema: None, max_connections: 2 };
+        let config = PostgresConfig { url: url.into(), schema: None, max_connections: 2, exclusive: false };
         assert!(!format!("{config:?}").contains("hunter2"));
         let error = Database::open(&DatabaseConfig::Postgres(config), &Tasks::new()).await.unwrap_err();
         assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");

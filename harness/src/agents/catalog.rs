@@ -68,11 +68,8 @@ impl AgentResolver for StaticResolver {
     }
 
     async fn list(&self) -> Vec<AssistantInfo> {
-        let info = |(name, source): (&String, &Box<dyn AgentSource>)| AssistantInfo {
-            name: name.clone(),
-            description: source.description().map(str::to_owned),
-        };
-        self.sources.iter().map(info).collect()
+        let description = |source: &dyn AgentSource| source.description().map(str::to_owned);
+        self.sources.iter().map(|(name, source)| AssistantInfo { name: name.clone(), description: description(&**source) }).collect()
     }
 }
 

@@ -9,4 +9,6 @@ pub use builder::AgentBuilder;
 pub use catalog::{AgentSource, StaticResolver};
 
 #[cfg(test)]
+mod runtime_tests;
+#[cfg(test)]
 pub(crate) mod test_support;

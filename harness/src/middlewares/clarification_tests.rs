@@ -1,3 +1,5 @@
+//! Questions to the user: the card, the end of the run, and the forms in which models write options.
+
 use std::sync::Arc;
 
 use super::*;

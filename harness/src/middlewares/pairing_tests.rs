@@ -1,3 +1,5 @@
+//! Pairing, case by case and for any conversation.
+
 use proptest::prelude::*;
 use serde_json::json;
 

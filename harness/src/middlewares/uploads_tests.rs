@@ -1,3 +1,5 @@
+//! Uploads that are there, that are not, and that pretend.
+
 use super::*;
 use crate::agents::test_support::{context, state_of};
 use crate::sandbox::{FileLimits, WriteMode};

@@ -22,6 +22,7 @@ macro_rules! checkpointer_suite {
             replaced_and_removed_messages_keep_older_checkpoints_as_they_were
             a_repeated_id_is_refused_as_a_whole
             deleting_a_run_leaves_the_log_and_other_runs
+            a_log_without_checkpoints_still_knows_its_end
             a_deleted_thread_is_empty
             a_copy_lives_on_its_own
             a_long_conversation_is_read_whole
@@ -211,6 +212,21 @@ pub async fn deleting_a_run_leaves_the_log_and_other_runs(open: impl AsyncFn() -
     }
     let read = stores.checkpoints.get(&thread("t1"), None).await.expect("read").expect("there");
     assert_eq!((ids(&read.state), read.log_tail), (vec!["m1"], 2));
+}
+
+/// Who begins again after the only run was undone must not give its places a second time.
+pub async fn a_log_without_checkpoints_still_knows_its_end(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    assert_eq!(stores.checkpoints.log_tail(&thread("t1")).await.expect("read"), 0);
+    Talk::new(&stores, "t1").step(Some("r1"), says("m1")).await;
+    stores.checkpoints.delete_run(&thread("t1"), &run("r1")).await.expect("deleted");
+    assert!(stores.checkpoints.get(&thread("t1"), None).await.expect("read").is_none());
+    let tail = stores.checkpoints.log_tail(&thread("t1")).await.expect("read");
+    assert_eq!(tail, 1);
+    let mut talk = Talk { tail, ..Talk::new(&stores, "t1") };
+    talk.step(Some("r2"), says("m2")).await;
+    let read = stores.checkpoints.get(&thread("t1"), None).await.expect("read").expect("there");
+    assert_eq!((ids(&read.state), read.log_tail), (vec!["m2"], 2));
 }
 
 /// Idempotent; the thread can begin anew.

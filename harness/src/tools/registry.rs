@@ -52,3 +52,9 @@ impl ToolRegistry {
         self.tools.values().map(|tool| tool.schema().clone()).collect()
     }
 }
+
+impl Extend<Arc<dyn DynTool>> for ToolRegistry {
+    fn extend<I: IntoIterator<Item = Arc<dyn DynTool>>>(&mut self, tools: I) {
+        tools.into_iter().for_each(|tool| self.add(tool));
+    }
+}

@@ -33,7 +33,8 @@ async fn a_frame_is_event_data_id_and_a_blank_line() {
             None => assert_eq!(event, "end"),
         }
     }
-    assert_eq!(run.frames[0].json().expect("json"), json!({"run_id": run.run, "thread_id": run.thread}));
+    let metadata = run.frames[0].json().expect("json");
+    assert_eq!((&metadata["run_id"], &metadata["thread_id"]), (&json!(run.run), &json!(run.thread)));
     assert_eq!(run.names().first(), Some(&"metadata"));
     assert_eq!(run.names().iter().filter(|name| **name == "end").count(), 1);
     assert_eq!(run.frames.last().map(|frame| frame.raw.as_ref()), Some(b"event: end\ndata: null\n\n".as_ref()));

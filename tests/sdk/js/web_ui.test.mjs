@@ -72,7 +72,7 @@ for (const version of ["1", "2"]) {
       let run;
       const parts = await all(client.runs.stream(id, "lead_agent", { ...message(WRITE_A_REPORT), onRunCreated: (made) => (run = made) }));
       assert.equal(run.thread_id, id);
-      assert.deepEqual(parts[0].data, { run_id: run.run_id, thread_id: id });
+      assert.deepEqual([parts[0].event, parts[0].data.run_id, parts[0].data.thread_id], ["metadata", run.run_id, id]);
       assert.ok(parts.every((part) => part.event !== "error"));
       const values = valuesOf(parts);
       assert.deepEqual(talk(values).map(([type]) => type), ["human", "ai", "tool", "ai", "tool", "ai"]);

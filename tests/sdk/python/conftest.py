@@ -25,6 +25,12 @@ def client(gateway, prefix):
 
 
 @pytest.fixture
+def resumable(prefix):
+    """The platform keeps the events of resumable runs only; DeerFlow keeps all, and refuses the word."""
+    return {} if prefix else {"stream_resumable": True}
+
+
+@pytest.fixture
 def thread(client):
     return client.threads.create()["thread_id"]
 
@@ -41,9 +47,9 @@ def settled(client):
 
 
 @pytest.fixture
-def talking(client, thread):
+def talking(client, thread, resumable):
     """A run that has said a few words and would go on for long."""
-    run = client.runs.create(thread, "lead_agent", input=user("[[slow 1000x20ms]]"), stream_mode=["values", "messages-tuple"])["run_id"]
+    run = client.runs.create(thread, "lead_agent", input=user("[[slow 1000x20ms]]"), stream_mode=["values", "messages-tuple"], **resumable)["run_id"]
     for part in client.runs.join_stream(thread, run, last_event_id="-1"):
         if part.event == "messages" and words(part.data[0]) == "tok3 ":
             return run

@@ -60,7 +60,8 @@ class Cutter:
         streams = b"text/event-stream" in head
         left = self.cuts.pop(0) if streams and self.cuts else None
         # Told `close`, a client may take a reset for the end.
-        head = re.sub(rb"(?i)\r\nconnection: close", b"", head)
+        if left is not None:
+            head = re.sub(rb"(?i)\r\nconnection: close", b"", head)
         client.sendall(head + b"\r\n\r\n")
         while rest:
             if left is not None:

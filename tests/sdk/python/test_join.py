@@ -7,11 +7,13 @@ from talk import counted, talk, tokens, user
 
 
 def events(parts) -> list[tuple]:
-    return [(part.id, part.event, part.data) for part in parts]
+    """What was sent; the closing `end` has no id of its own, so the client shows the last one."""
+    return [(part.id, part.event, part.data) for part in parts if part.event != "end"]
 
 
-def test_a_viewer_who_was_cut_off_comes_back_without_gap_or_repetition(client, thread, settled):
-    run = client.runs.create(thread, "lead_agent", input=user("[[slow 60x15ms]]"), stream_mode=["values", "messages-tuple"])["run_id"]
+def test_a_viewer_who_was_cut_off_comes_back_without_gap_or_repetition(client, thread, settled, resumable):
+    modes = ["values", "messages-tuple"]
+    run = client.runs.create(thread, "lead_agent", input=user("[[slow 60x15ms]]"), stream_mode=modes, **resumable)["run_id"]
     seen = []
     for part in client.runs.join_stream(thread, run, last_event_id="-1"):
         seen.append(part)
@@ -20,13 +22,13 @@ def test_a_viewer_who_was_cut_off_comes_back_without_gap_or_repetition(client, t
     rest = list(client.runs.join_stream(thread, run, last_event_id=seen[-1].id))
     whole = list(client.runs.join_stream(thread, run, last_event_id="-1"))
     assert events(seen + rest) == events(whole)
-    ids = [part.id for part in whole if part.id]
-    assert len(set(ids)) == len(ids)
+    ids = [id for id, _, _ in events(whole)]
+    assert all(ids) and len(set(ids)) == len(ids)
     assert tokens(whole) == counted(60)
     assert settled(thread, run) == "success"
 
 
-def test_the_client_mends_a_cut_stream_by_itself(gateway, prefix):
+def test_the_client_mends_a_cut_stream_by_itself(gateway, prefix, resumable):
     with Cutter(gateway.port, cuts=[6, 5]) as cutter:
         client = get_sync_client(url=cutter.url + prefix, api_key=None)
         thread = client.threads.create()["thread_id"]
@@ -39,6 +41,7 @@ def test_the_client_mends_a_cut_stream_by_itself(gateway, prefix):
                 stream_mode="messages-tuple",
                 on_disconnect="continue",
                 on_run_created=created.append,
+                **resumable,
             )
         )
         assert tokens(parts) == counted(40)
@@ -54,8 +57,9 @@ def test_joining_gives_the_final_values(client, thread):
     assert talk(client.runs.join(thread, run))[-1] == ("ai", counted(20)), "again, of a finished run"
 
 
-def test_a_finished_run_is_replayed_at_once(client, thread):
-    streamed = list(client.runs.stream(thread, "lead_agent", input=user("then say x"), stream_mode=["values", "messages-tuple"]))
+def test_a_finished_run_is_replayed_at_once(client, thread, resumable):
+    modes = ["values", "messages-tuple"]
+    streamed = list(client.runs.stream(thread, "lead_agent", input=user("then say x"), stream_mode=modes, **resumable))
     run = streamed[0].data["run_id"]
     assert events(client.runs.join_stream(thread, run, last_event_id="-1")) == events(streamed)
     last = [part.id for part in streamed if part.id][-1]

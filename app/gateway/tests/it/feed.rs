@@ -78,6 +78,9 @@ async fn stream_state_history_and_feed_agree_on_ids() {
     let feed: Vec<String> =
         page["data"].as_array().expect("rows").iter().map(|row| row["content"]["id"].as_str().expect("an id").to_owned()).collect();
     assert_eq!((state.len(), &history, &feed), (4, &state, &state));
+    let messages = &gateway.get(&format!("/api/threads/{thread}/state")).await.json()["values"]["messages"];
+    assert_eq!(messages[3]["run_id"], page["data"][3]["run_id"]);
+    assert!(messages[3]["additional_kwargs"]["turn_duration"].is_number());
 }
 
 #[tokio::test]

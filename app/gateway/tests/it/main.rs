@@ -9,5 +9,6 @@ mod runs;
 mod serving;
 mod streams;
 mod support;
+mod thread_rows;
 mod threads;
 mod uploads;

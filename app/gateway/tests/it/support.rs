@@ -1,28 +1,22 @@
 //! A whole gateway in memory: real runtime, real bridge, and an agent whose behaviour is written in the user's message.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
-use chrono::{DateTime, Utc};
-use deerflow_domain::threads::{Created, Deleted, NewThread, ThreadPatch, ThreadRecord, ThreadSearch, ThreadStore};
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::ports::{CatalogView, FeatureView, ModelView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits};
 use harness::clock::{Clock, SystemClock};
-use harness::ids::{IdSource, RunId, SystemIds, ThreadId};
+use harness::ids::{IdSource, SystemIds, ThreadId};
 use harness::messages::Message;
-use harness::runtime::actor_context::Owner;
 use harness::runtime::agent::{
     Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart, AgentStream, AssistantInfo, ModelCallRecord,
     RunContext, StepEvent, StopKind, UnknownAssistant,
 };
-use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::memory::{MemoryOptions, MemoryStores, MemoryStreamBridge};
-use harness::runtime::runs::store::{NewRunEvent, RunDeleteStore, RunEventStore, StoreError};
-use harness::runtime::runs::{NullObserver, RunLimits, RunsFacade, RuntimeParts, ThreadStatus};
+use harness::runtime::runs::{NullObserver, RunLimits, RunsFacade, RuntimeParts};
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::{FileHome, FileLimits, ThreadFiles};
 use harness::state::StateUpdate;
@@ -32,118 +26,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-/// Threads' rows beside the runtime's stores.
-#[derive(Debug, Clone)]
-pub(crate) struct Threads {
-    rows: Arc<Mutex<BTreeMap<String, ThreadRecord>>>,
-    stores: MemoryStores,
-}
-
-impl Threads {
-    fn current(&self, mut row: ThreadRecord) -> ThreadRecord {
-        if let Some((status, title)) = self.stores.thread(&row.thread_id) {
-            // A change from outside a run is newer than what the last run left.
-            row.status = if row.status == ThreadStatus::Idle { status } else { row.status };
-            row.title = row.title.or(title);
-        }
-        row
-    }
-
-    fn matching(&self, search: &ThreadSearch) -> Vec<ThreadRecord> {
-        let rows: Vec<ThreadRecord> = self.rows.lock().values().cloned().collect();
-        let mut rows: Vec<ThreadRecord> = rows.into_iter().map(|row| self.current(row)).collect();
-        rows.retain(|row| {
-            (search.ids.is_empty() || search.ids.contains(&row.thread_id))
-                && search.metadata.iter().all(|(key, value)| row.metadata.get(key) == Some(value))
-                && search.status.is_none_or(|status| row.status == status)
-        });
-        rows.sort_by_key(|row| std::cmp::Reverse(row.updated_at));
-        if search.pinned_first {
-            rows.sort_by_key(|row| row.metadata.get("deerflow_pinned") != Some(&Value::Bool(true)));
-        }
-        rows
-    }
-}
-
-#[async_trait]
-impl ThreadStore for Threads {
-    async fn create(&self, thread: NewThread) -> Result<Created, StoreError> {
-        let known = self.rows.lock().get(thread.thread_id.as_str()).cloned();
-        if let Some(row) = known {
-            return Ok(Created::Existing(self.current(row)));
-        }
-        let row = ThreadRecord {
-            thread_id: thread.thread_id.clone(),
-            user_id: thread.user_id.clone(),
-            assistant: thread.assistant,
-            title: None,
-            status: ThreadStatus::Idle,
-            metadata: thread.metadata,
-            created_at: thread.at,
-            updated_at: thread.at,
-        };
-        self.rows.lock().insert(thread.thread_id.to_string(), row.clone());
-        // Makes the thread known to the runtime's tables.
-        let made = NewRunEvent {
-            thread_id: thread.thread_id,
-            run_id: RunId::parse("made").expect("an id"),
-            user_id: thread.user_id,
-            event_type: "thread.made".to_owned(),
-            category: "trace".to_owned(),
-            content: Value::Null,
-            metadata: Map::new(),
-            created_at: thread.at,
-        };
-        self.stores.append(vec![made]).await?;
-        Ok(Created::New(row))
-    }
-
-    async fn get(&self, thread: &ThreadId, _owner: &Owner) -> Result<Option<ThreadRecord>, StoreError> {
-        let row = self.rows.lock().get(thread.as_str()).cloned();
-        Ok(row.map(|row| self.current(row)))
-    }
-
-    async fn search(&self, search: &ThreadSearch, _owner: &Owner) -> Result<Vec<ThreadRecord>, StoreError> {
-        Ok(self.matching(search).into_iter().skip(search.offset).take(search.limit).collect())
-    }
-
-    async fn count(&self, search: &ThreadSearch, _owner: &Owner) -> Result<u64, StoreError> {
-        Ok(self.matching(search).len() as u64)
-    }
-
-    async fn patch(
-        &self,
-        thread: &ThreadId,
-        patch: ThreadPatch,
-        _owner: &Owner,
-        at: DateTime<Utc>,
-    ) -> Result<Option<ThreadRecord>, StoreError> {
-        let mut rows = self.rows.lock();
-        let Some(row) = rows.get_mut(thread.as_str()) else { return Ok(None) };
-        row.metadata.extend(patch.metadata);
-        row.title = patch.title.unwrap_or(row.title.clone());
-        row.status = patch.status.unwrap_or(row.status);
-        if patch.touch {
-            row.updated_at = at;
-        }
-        let row = row.clone();
-        drop(rows);
-        Ok(Some(self.current(row)))
-    }
-
-    async fn delete(&self, thread: &ThreadId, owner: &Owner) -> Result<Deleted, StoreError> {
-        match self.get(thread, owner).await? {
-            None => Ok(Deleted::NotFound),
-            Some(row) if row.status == ThreadStatus::Busy => Ok(Deleted::Busy),
-            Some(_) => {
-                self.rows.lock().remove(thread.as_str());
-                RunDeleteStore::delete_thread(&self.stores, thread).await?;
-                Checkpointer::delete_thread(&self.stores, thread).await.map_err(|error| StoreError::Failed(error.to_string()))?;
-                Ok(Deleted::Done)
-            }
-        }
-    }
-}
+use crate::thread_rows::Threads;
 
 /// Answers `say X` with X, `slow` never, and fails at `fail X` with X.
 #[derive(Debug)]

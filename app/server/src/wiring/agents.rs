@@ -1,62 +1,130 @@
-//! The assistants of an installation, rebuilt when the configuration changes.
+//! The assistants of an installation: assembled once per configuration, and anew when it changes.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use harness::agents::AgentBuilder;
+use harness::agents::StaticResolver;
+use harness::agents::lead::{LEAD_AGENT, LeadAgentSpec, LeadAgents};
 use harness::clock::Clock;
-use harness::config::ModelConfig;
-use harness::models::{ModelCatalog, ModelEntry, ProviderKind};
+use harness::config::{AppConfig, ModelConfig, ToolConfig};
+use harness::models::{BreakerPolicy, Breakers, ModelCatalog, ProviderKind, RetryPolicy};
 use harness::runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
 use harness::sandbox::FileHome;
 use harness::tools::builtins::{Ls, PresentFiles, ReadFile, StrReplace, WriteFile};
+use harness::tools::{DynTool, ToolRegistry, erase};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use crate::config::ConfigHandle;
 
+/// The assistants of the configuration in force.
 pub(super) fn resolver(config: ConfigHandle, files: FileHome, clock: Arc<dyn Clock>) -> Arc<dyn AgentResolver> {
-    Arc::new(R { config, files, clock })
+    Arc::new(ConfiguredAgents { config, files, clock, assembled: Mutex::new(None) })
+}
+
+/// Which provider a model entry means, or what is wrong with the entry.
+pub(super) fn check_entry(model: &ModelConfig, clock: Arc<dyn Clock>) -> Result<ProviderKind, String> {
+    let kind = ProviderKind::parse(&model.provider).map_err(|error| error.to_string())?;
+    ModelCatalog::from_config(std::slice::from_ref(model), clock).get(&model.name).map_err(|error| error.message)?;
+    Ok(kind)
 }
 
 #[derive(Debug)]
-struct R {
+struct ConfiguredAgents {
     config: ConfigHandle,
     files: FileHome,
     clock: Arc<dyn Clock>,
+    assembled: Mutex<Option<(Arc<AppConfig>, Arc<StaticResolver>)>>,
+}
+
+impl ConfiguredAgents {
+    /// The agents of the configuration in force; runs under way keep those they began with.
+    fn assembled(&self) -> Arc<StaticResolver> {
+        let config = self.config.current();
+        let mut assembled = self.assembled.lock();
+        if let Some((of, agents)) = &*assembled
+            && Arc::ptr_eq(of, &config)
+        {
+            return agents.clone();
+        }
+        let agents = Arc::new(self.assemble(&config));
+        *assembled = Some((config, agents.clone()));
+        agents
+    }
+
+    fn assemble(&self, config: &AppConfig) -> StaticResolver {
+        let lead = LeadAgentSpec {
+            retry: RetryPolicy::from(&config.llm_call),
+            breakers: Arc::new(Breakers::new(BreakerPolicy::from(&config.circuit_breaker))),
+            tools: self.tools(config),
+            files: Some(self.files.clone()),
+            title: config.title.clone(),
+            ..LeadAgentSpec::new(Arc::new(ModelCatalog::from_config(&config.models, self.clock.clone())))
+        };
+        StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(lead))
+    }
+
+    /// The configured tools that this build has, then those that always belong to an agent.
+    fn tools(&self, config: &AppConfig) -> ToolRegistry {
+        let mut tools = ToolRegistry::new();
+        for entry in &config.tools {
+            match self.file_tool(kind_of(entry), config) {
+                Some(tool) => tools.add(tool),
+                None => tracing::warn!(tool = %entry.name, kind = %entry.implementation, "this build has no such tool; it is left out"),
+            }
+        }
+        if config.tools.is_empty() {
+            for kind in ["ls", "read_file", "write_file", "str_replace"] {
+                tools.extend(self.file_tool(kind, config));
+            }
+        }
+        tools.add(erase(PresentFiles { home: self.files.clone() }));
+        tools
+    }
+
+    fn file_tool(&self, kind: &str, config: &AppConfig) -> Option<Arc<dyn DynTool>> {
+        let home = self.files.clone();
+        match kind {
+            "ls" => Some(erase(Ls { home, max_chars: config.sandbox.ls_output_max_chars })),
+            "read_file" => Some(erase(ReadFile { home, max_chars: config.sandbox.read_file_output_max_chars })),
+            "write_file" => Some(erase(WriteFile { home })),
+            "str_replace" => Some(erase(StrReplace { home })),
+            _ => None,
+        }
+    }
+}
+
+/// The file tool that a kind (`sandbox.ls`) or an older class path (`deerflow.sandbox.tools:ls_tool`) names.
+fn kind_of(entry: &ToolConfig) -> &str {
+    let path = entry.implementation.as_str();
+    let older = path.split_once("sandbox.tools:").map(|(_, name)| name.trim_end_matches("_tool"));
+    older.or_else(|| path.strip_prefix("sandbox.")).unwrap_or(path)
 }
 
 #[async_trait]
-impl AgentResolver for R {
+impl AgentResolver for ConfiguredAgents {
     async fn resolve(&self, assistant: &str, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
-        if assistant != "lead_agent" {
-            return Err(UnknownAssistant::NotFound(assistant.to_owned()));
-        }
-        let config = self.config.current();
-        let catalog = ModelCatalog::new(
-            config.models.iter().map(|m| {
-                let mut e = ModelEntry::new(&m.name, &m.provider, &m.model);
-                e.extra = (*m.extra).clone();
-                e
-            }),
-            self.clock.clone(),
-        );
-        let name = options.get("model_name").and_then(Value::as_str);
-        let model =
-            catalog.get_or_default(name).map_err(|e| UnknownAssistant::Unusable { name: assistant.to_owned(), reason: e.to_string() })?;
-        let home = self.files.clone();
-        Ok(AgentBuilder::new(model)
-            .tool(Ls { home: home.clone(), max_chars: 20000 })
-            .tool(ReadFile { home: home.clone(), max_chars: 50000 })
-            .tool(WriteFile { home: home.clone() })
-            .tool(StrReplace { home: home.clone() })
-            .tool(PresentFiles { home })
-            .build())
+        self.assembled().resolve(assistant, options).await
     }
+
     async fn list(&self) -> Vec<AssistantInfo> {
-        vec![AssistantInfo { name: "lead_agent".to_owned(), description: None }]
+        self.assembled().list().await
     }
 }
 
-pub(super) fn check_entry(model: &ModelConfig) -> Result<ProviderKind, String> {
-    ProviderKind::parse(&model.provider).map_err(|e| e.to_string())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_and_older_paths_name_the_same_tools() {
+        let kind = |path: &str| {
+            let entry: ToolConfig = serde_json::from_value(serde_json::json!({ "name": "x", "group": "g", "use": path })).unwrap();
+            kind_of(&entry).to_owned()
+        };
+        assert_eq!(kind("sandbox.read_file"), "read_file");
+        assert_eq!(kind("deerflow.sandbox.tools:read_file_tool"), "read_file");
+        assert_eq!(kind("src.sandbox.tools:ls_tool"), "ls");
+        assert_eq!(kind("deerflow.community.tavily.tools:web_search_tool"), "deerflow.community.tavily.tools:web_search_tool");
+    }
 }

@@ -1,9 +1,11 @@
 //! What `doctor` may try that only the composition root can.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use deerflow_stores::Database;
+use harness::clock::SystemClock;
 use harness::config::{AppConfig, DatabaseConfig, ModelConfig};
-use harness::models::ProviderKind;
 use harness::runtime::tasks::Tasks;
 
 use super::stores::database_of;
@@ -33,6 +35,6 @@ pub struct KnownProvider;
 
 impl ProviderProbe for KnownProvider {
     fn probe(&self, model: &ModelConfig) -> Result<String, String> {
-        super::agents::check_entry(model).map(|kind: ProviderKind| kind.as_str().to_owned())
+        super::agents::check_entry(model, Arc::new(SystemClock)).map(|kind| kind.as_str().to_owned())
     }
 }

@@ -32,27 +32,32 @@ impl Stores {
     pub(super) async fn open(config: &AppConfig, settings: &Settings, tasks: &Tasks) -> anyhow::Result<Self> {
         let database = Database::open(&database_of(config, settings)?, tasks).await?;
         let runs = Arc::new(SqlRunStore::new(database.clone()));
-        let split = |events: Arc<dyn RunEventStore>| -> (Arc<dyn RunCommitStore>, Arc<dyn RunEventStore>) {
-            (Arc::new(SplitCommitStore::new((*runs).clone(), events.clone())), events)
-        };
-        let (commits, events): (Arc<dyn RunCommitStore>, Arc<dyn RunEventStore>) = match config.run_events.backend {
-            RunEventsBackend::Db => (runs.clone(), Arc::new(SqlRunEventStore::new(database.clone()))),
-            RunEventsBackend::Memory => split(Arc::new(MemoryStores::new())),
+        let threads = SqlThreadStore::new(database.clone());
+        let journal: Option<Arc<dyn RunEventStore>> = match config.run_events.backend {
+            RunEventsBackend::Db => None,
+            RunEventsBackend::Memory => Some(Arc::new(MemoryStores::new())),
             RunEventsBackend::Jsonl => {
                 let directory = settings.home.join("run_events");
                 let journal = JsonlRunEventStore::open(&directory)
                     .with_context(|| format!("run_events.backend is jsonl, but {} cannot be used", directory.display()))?;
-                split(Arc::new(journal))
+                Some(Arc::new(journal))
             }
             other => anyhow::bail!("run_events.backend {other:?} is not supported by this build"),
+        };
+        let (commits, events, threads): (Arc<dyn RunCommitStore>, Arc<dyn RunEventStore>, _) = match journal {
+            None => (runs.clone(), Arc::new(SqlRunEventStore::new(database.clone())), threads),
+            Some(journal) => {
+                let commits = SplitCommitStore::new((*runs).clone(), journal.clone());
+                (Arc::new(commits), journal.clone(), threads.with_journal(journal))
+            }
         };
         Ok(Self {
             runs,
             commits,
             events,
             checkpoints: Arc::new(SqlCheckpointer::new(database.clone())),
-            feedback: Arc::new(SqlFeedbackStore::new(database.clone())),
-            threads: Arc::new(SqlThreadStore::new(database)),
+            feedback: Arc::new(SqlFeedbackStore::new(database)),
+            threads: Arc::new(threads),
         })
     }
 }
@@ -67,6 +72,8 @@ pub(super) fn database_of(config: &AppConfig, settings: &Settings) -> anyhow::Re
             url: database.postgres_url.clone().context("database.backend is postgres, but database.postgres_url is not set")?,
             schema: Some(database.postgres_schema.clone()).filter(|schema| !schema.is_empty()),
             max_connections: database.pool_size,
+            // Recovery at the start takes every unfinished run for an orphan: true only while there is one process.
+            exclusive: true,
         }),
         other => anyhow::bail!("database.backend {other:?} is not supported by this build"),
     })

@@ -43,6 +43,10 @@ impl Checkpointer for SqlCheckpointer {
         read::list_meta(self.db.reads(), thread, query).await
     }
 
+    async fn log_tail(&self, thread: &ThreadId) -> Result<u64, CheckpointError> {
+        read::log_tail(self.db.reads(), thread).await
+    }
+
     async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), CheckpointError> {
         let work = (thread.clone(), run.clone());
         self.db.writes().run(work, |tx, (thread, run)| Box::pin(async move { Ok(delete_run_checkpoints(tx, thread, run).await?) })).await

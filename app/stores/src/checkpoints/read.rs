@@ -133,7 +133,7 @@ fn union(layouts: &[Vec<LogRange>]) -> Vec<LogRange> {
     union
 }
 
-async fn log_tail(db: &DatabaseConnection, thread: &ThreadId) -> Result<u64, CheckpointError> {
+pub(super) async fn log_tail(db: &DatabaseConnection, thread: &ThreadId) -> Result<u64, CheckpointError> {
     let newest = checkpoint_message::Entity::find()
         .select_only()
         .column(checkpoint_message::Column::Place)

@@ -32,7 +32,7 @@ struct Shared {
 }
 
 impl JsonlRunEventStore {
-    /// Keeps its files in `directory`, which is made when missing.
+    /// Keeps its files in `directory`, which is made when missing and holds nothing else: it is locked like the database's.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         let unusable = |error: std::io::Error| StoreError::NotWritable(format!("{}: {error}", directory.display()));
         std::fs::create_dir_all(directory).map_err(unusable)?;

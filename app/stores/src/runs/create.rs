@@ -12,7 +12,7 @@ use sea_orm::{
 };
 
 use super::SqlRunStore;
-use super::row::{ACTIVE, admitted, cancel_word, new_row, record};
+use super::row::{admitted, cancel_word, is_active, new_row, record};
 use crate::entity::{micros, plain, run};
 use crate::tx::TxError;
 
@@ -70,7 +70,7 @@ async fn why_not(tx: &DatabaseTransaction, new: &NewRun) -> Result<AdmitError, T
     }
     let holder = run::Entity::find()
         .filter(run::Column::ThreadId.eq(new.thread_id.as_str()))
-        .filter(run::Column::Status.is_in(ACTIVE))
+        .filter(is_active())
         .one(tx)
         .await?
         .ok_or_else(|| damaged("the run was refused, but nothing stands against it".to_owned()))?;
@@ -88,7 +88,7 @@ fn request_cancel<'a>(
             .col_expr(run::Column::UpdatedAt, Expr::value(micros(*at)))
             .filter(run::Column::RunId.eq(id.as_str()))
             .filter(run::Column::CancelAction.is_null())
-            .filter(run::Column::Status.is_in(ACTIVE))
+            .filter(is_active())
             .exec(tx)
             .await?;
         let row = run::Entity::find_by_id(id.as_str()).one(tx).await?;

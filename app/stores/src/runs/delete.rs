@@ -7,7 +7,7 @@ use harness::runtime::runs::store::{RunDeleteStore, StoreError};
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, ExprTrait, QueryFilter};
 
 use super::SqlRunStore;
-use super::row::ACTIVE;
+use super::row::is_active;
 use crate::entity::{checkpoint, run, run_event};
 use crate::feedback::delete_feedback_of;
 use crate::run_events::delete_thread_events;
@@ -26,7 +26,7 @@ impl RunDeleteStore for SqlRunStore {
 
 fn delete_run<'a>(tx: &'a DatabaseTransaction, id: &'a RunId) -> BoxFuture<'a, Result<bool, TxError<StoreError>>> {
     Box::pin(async move {
-        let finished = run::Column::Status.is_not_in(ACTIVE);
+        let finished = is_active().not();
         // The thread narrows the two deletes below to an index; a thread's rows are found by no other.
         let Some(row) = run::Entity::find_by_id(id.as_str()).filter(finished.clone()).one(tx).await? else { return Ok(false) };
         if run::Entity::delete_by_id(id.as_str()).filter(finished).exec(tx).await?.rows_affected == 0 {

@@ -11,7 +11,7 @@ use crate::connect::Database;
 
 pub(crate) use commit::ThreadLeft;
 pub(crate) use delete::delete_runs_of;
-pub(crate) use row::{ACTIVE, from_json, json_text};
+pub(crate) use row::{from_json, is_active, json_text};
 pub use split::SplitCommitStore;
 
 /// Runs over SQL.

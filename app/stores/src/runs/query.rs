@@ -8,7 +8,7 @@ use harness::runtime::runs::store::{RunListQuery, RunQueryStore, StoreError};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
 use super::SqlRunStore;
-use super::row::{ACTIVE, record, records};
+use super::row::{is_active, record, records};
 use crate::entity::run;
 use crate::error::read;
 
@@ -32,13 +32,13 @@ impl RunQueryStore for SqlRunStore {
     }
 
     async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError> {
-        let found = of_thread(thread).filter(run::Column::Status.is_in(ACTIVE)).one(self.db.reads()).await;
+        let found = of_thread(thread).filter(is_active()).one(self.db.reads()).await;
         read(found.and_then(|row| row.map(record).transpose()))
     }
 
     async fn unfinished(&self) -> Result<Vec<RunRecord>, StoreError> {
         let rows = run::Entity::find()
-            .filter(run::Column::Status.is_in(ACTIVE))
+            .filter(is_active())
             .order_by_asc(run::Column::CreatedAt)
             .order_by_asc(run::Column::RunId)
             .all(self.db.reads())

@@ -4,13 +4,16 @@ use harness::ids::{RunId, ThreadId};
 use harness::runtime::runs::store::NewRun;
 use harness::runtime::runs::{CancelAction, MultitaskStrategy, RunRecord, RunStatus};
 use sea_orm::DbErr;
+use sea_orm::sea_query::Expr;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::entity::{micros, moment, plain, run};
 
-/// The statuses whose run holds the thread's slot; the partial unique index names the same.
-pub(crate) const ACTIVE: [&str; 3] = ["pending", "starting", "running"];
+/// Whether a run holds its thread's slot. In the words of the partial unique index, so that both databases find it by that.
+pub(crate) fn is_active() -> Expr {
+    Expr::cust("runs.status IN ('pending', 'starting', 'running')")
+}
 
 pub(crate) fn new_row(new: &NewRun) -> run::Model {
     let at = micros(new.created_at);

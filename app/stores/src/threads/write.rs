@@ -13,7 +13,7 @@ use sea_orm::{
 use super::row::{is_pinned, new_row, record};
 use crate::checkpoints::delete_thread_checkpoints;
 use crate::entity::{micros, plain, run, thread};
-use crate::runs::{ACTIVE, delete_runs_of, from_json, json_text};
+use crate::runs::{delete_runs_of, from_json, is_active, json_text};
 use crate::tx::TxError;
 
 /// No row when the id is in use, or when a deleted thread of somebody else had it.
@@ -89,7 +89,7 @@ const REMEMBER_DELETED: &str = "\
 /// Removes the thread with everything of it, and remembers whose it was.
 pub(super) async fn delete(tx: &DatabaseTransaction, thread: &ThreadId, user: Option<&str>) -> Result<Deleted, TxError<StoreError>> {
     let Some(row) = locked(tx, thread, user).await? else { return Ok(Deleted::NotFound) };
-    let active = run::Column::ThreadId.eq(thread.as_str()).and(run::Column::Status.is_in(ACTIVE));
+    let active = run::Column::ThreadId.eq(thread.as_str()).and(is_active());
     if run::Entity::find().filter(active).count(tx).await? > 0 {
         return Ok(Deleted::Busy);
     }

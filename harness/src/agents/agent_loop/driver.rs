@@ -101,7 +101,7 @@ impl Driver {
         let outcome = self.parts.stack.hook(phase, index, &self.state, &self.ctx).await?;
         let meta = self.meta();
         let update = self.with_ids(outcome.update);
-        let known = |message: &Message| self.state.messages().iter().any(|held| held.id == message.id);
+        let known = |message: &Message| self.state.messages().iter().rev().any(|held| held.id == message.id);
         let joining: Vec<Message> = update.messages.iter().filter(|message| is_visible(message) && !known(message)).cloned().collect();
         self.reduce(vec![update.clone()])?;
         self.stop_reason = outcome.stop_reason.or(self.stop_reason.take());

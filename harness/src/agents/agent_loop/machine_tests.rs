@@ -1,3 +1,5 @@
+//! The machine alone: walks through it with every outcome chance can think of.
+
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! Lead agents as they are put together, and what a conversation with one leaves.
+
 use serde_json::json;
 
 use super::*;

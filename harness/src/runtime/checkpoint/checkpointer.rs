@@ -57,6 +57,10 @@ pub trait Checkpointer: Send + Sync + std::fmt::Debug {
     /// Facts only, newest first: for lists that need no state.
     async fn list_meta(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<CheckpointMeta>, CheckpointError>;
 
+    /// The last place of the thread's log, 0 when it is empty. For who begins without a snapshot: a rolled-back run may have
+    /// left messages in the log although no checkpoint is left.
+    async fn log_tail(&self, thread: &ThreadId) -> Result<u64, CheckpointError>;
+
     /// Removes the checkpoints that one run wrote; the log stays. Idempotent.
     async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), CheckpointError>;
 

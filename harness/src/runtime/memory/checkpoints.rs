@@ -39,6 +39,10 @@ impl Checkpointer for MemoryStores {
         Ok(thread.matching(query).into_iter().map(|checkpoint| checkpoint.meta.clone()).collect())
     }
 
+    async fn log_tail(&self, thread: &ThreadId) -> Result<u64, CheckpointError> {
+        Ok(self.0.lock().threads.get(thread).map_or(0, Thread::log_tail))
+    }
+
     async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), CheckpointError> {
         if let Some(thread) = self.0.lock().threads.get_mut(thread) {
             thread.checkpoints.retain(|checkpoint| checkpoint.meta.run_id.as_ref() != Some(run));
@@ -87,6 +91,10 @@ impl Thread {
         found
     }
 
+    fn log_tail(&self) -> u64 {
+        self.log.last_key_value().map_or(0, |(place, _)| *place)
+    }
+
     fn snapshot(&self, checkpoint: &StoredCheckpoint) -> Result<Snapshot, CheckpointError> {
         let messages = expand(&checkpoint.layout)
             .map(|place| {
@@ -98,10 +106,6 @@ impl Thread {
             })
             .collect::<Result<Vec<_>, _>>()?;
         let channels = checkpoint.channels.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        Ok(Snapshot {
-            meta: checkpoint.meta.clone(),
-            state: ThreadState::restored(messages, channels),
-            log_tail: self.log.last_key_value().map_or(0, |(place, _)| *place),
-        })
+        Ok(Snapshot { meta: checkpoint.meta.clone(), state: ThreadState::restored(messages, channels), log_tail: self.log_tail() })
     }
 }

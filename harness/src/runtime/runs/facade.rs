@@ -112,13 +112,13 @@ impl RunsFacade {
 
     /// One run.
     pub async fn get_run(&self, thread: Option<&ThreadId>, run: &RunId) -> Result<Option<RunRecord>, RunError> {
-        let found = self.parts.query.get(run, &Owner::Auto).await?;
+        let found = self.parts.query.get(run, &owner()).await?;
         Ok(found.filter(|record| thread.is_none_or(|thread| record.thread_id == *thread)).map(|record| self.overlay(record)))
     }
 
     /// A thread's runs, newest first.
     pub async fn list_runs(&self, thread: &ThreadId, query: &RunListQuery) -> Result<Vec<RunRecord>, RunError> {
-        let found = self.parts.query.list(thread, query, &Owner::Auto).await?;
+        let found = self.parts.query.list(thread, query, &owner()).await?;
         Ok(found.into_iter().map(|record| self.overlay(record)).collect())
     }
 
@@ -183,4 +183,9 @@ impl RunsFacade {
         }
         record
     }
+}
+
+/// Whose runs are meant: the bound actor's, or the default user's where an embedding program binds none.
+fn owner() -> Owner {
+    Owner::User(actor_context::effective_user_id())
 }

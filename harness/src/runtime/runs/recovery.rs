@@ -67,7 +67,7 @@ async fn lost_input(run: &RunRecord, parts: &RuntimeParts) -> Result<(Vec<Checkp
     let head = parts.checkpointer.get(&run.thread_id, None).await?;
     let (mut state, mut log_tail, parent, step) = match head {
         Some(head) => (head.state, head.log_tail, Some(head.meta.checkpoint_id), head.meta.step + 1),
-        None => (ThreadState::default(), 0, None, -1),
+        None => (ThreadState::default(), parts.checkpointer.log_tail(&run.thread_id).await?, None, -1),
     };
     if let Err(error) = state.apply(StateUpdate::messages(messages), &*parts.ids) {
         tracing::warn!(run_id = %run.run_id, %error, "the accepted input of a lost run cannot be reduced");

@@ -42,6 +42,30 @@ pub struct RunSpec {
     pub kwargs: Value,
 }
 
+impl RunSpec {
+    /// A message to an assistant on a thread that is made when it is new, followed by tokens and states. Everything else is as
+    /// callers get it who ask for nothing.
+    pub fn ask(assistant: impl Into<String>, thread_id: ThreadId, message: Message) -> Self {
+        Self {
+            scope: RunScope::Stateful { thread_id, if_not_exists: IfNotExists::Create },
+            run_id: None,
+            assistant: assistant.into(),
+            input: RunInput::Update(StateUpdate::messages([message])),
+            config: RunConfig::default(),
+            metadata: Map::new(),
+            stream_modes: [StreamMode::MessagesTuple, StreamMode::Values].into_iter().collect(),
+            stream_subgraphs: false,
+            echo_input: false,
+            interrupt_before: NodeSelector::None,
+            interrupt_after: NodeSelector::None,
+            multitask: MultitaskStrategy::Reject,
+            on_disconnect: DisconnectMode::Continue,
+            checkpoint: None,
+            kwargs: Value::Null,
+        }
+    }
+}
+
 /// Stateful or stateless, and what becomes of the thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunScope {

@@ -16,13 +16,10 @@ use crate::routes::{Answer, App};
 use crate::state::GatewayState;
 use crate::wire::{history_entry_json, state_json, values_json};
 
-/// The most snapshots of one answer.
-const LIMIT: u64 = 1000;
-
 /// `GET`: `limit` and `before` in the query.
 pub(crate) async fn by_query(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Answer {
     let thread = ids.thread()?;
-    let limit = query.number("limit", 1..=LIMIT)?.unwrap_or_else(|| dialect.history_limit());
+    let limit = query.number("limit", 1..=dialect.history_most())?.unwrap_or_else(|| dialect.history_limit());
     let before = match query.get("before") {
         Some(text) => Some(cursor(&Value::from(text), "query")?),
         None => None,
@@ -34,7 +31,7 @@ pub(crate) async fn by_query(State(state): App, dialect: Dialect, ids: Ids, quer
 /// `POST`: the same in the body, with filters.
 pub(crate) async fn by_body(State(state): App, dialect: Dialect, ids: Ids, OptionalBody(mut body): OptionalBody) -> Answer {
     let thread = ids.thread()?;
-    let limit = body.number("limit", 1..=LIMIT).unwrap_or_else(|| dialect.history_limit());
+    let limit = body.number("limit", 1..=dialect.history_most()).unwrap_or_else(|| dialect.history_limit());
     let before = match body.value("before") {
         Some(value) => Some(cursor(value, "body")?),
         None => None,

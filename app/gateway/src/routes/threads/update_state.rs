@@ -54,7 +54,10 @@ pub(crate) async fn update_state(State(state): App, dialect: Dialect, ids: Ids, 
     let mut after = changed(before, values, &state, dialect)?;
     let next = due(&state, &record, as_node.as_deref(), base.as_ref(), &after).await?;
 
-    let mut log_tail = newest.as_ref().map(|newest| newest.log_tail).unwrap_or_default();
+    let mut log_tail = match &newest {
+        Some(newest) => newest.log_tail,
+        None => state.checkpoints.log_tail(&thread).await?,
+    };
     let meta = CheckpointMeta {
         checkpoint_id: state.ids.checkpoint_id(),
         thread_id: thread.clone(),

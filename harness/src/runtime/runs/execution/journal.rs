@@ -19,7 +19,8 @@ const END_PATIENCE: Duration = Duration::from_secs(60);
 /// The wait between two such tries.
 const END_RETRY: Duration = Duration::from_millis(500);
 
-type Commit = JoinHandle<Result<Result<(), CommitError>, TaskPanicked>>;
+/// A commit under way; one that failed comes back with what it was to write.
+type Commit = JoinHandle<Result<Result<(), (CommitError, RunCommit)>, TaskPanicked>>;
 
 /// Gathers and commits.
 #[derive(Debug)]
@@ -122,8 +123,15 @@ impl Journal {
             attempt: self.gathered.attempt,
         };
         let store = self.parts.commit.clone();
-        let work = async move { store.commit(commit).await };
+        let work = async move { store.commit(commit.clone()).await.map_err(|error| (error, commit)) };
         self.in_flight = Some(self.parts.tasks.spawn(TaskKind::Finish, "run journal", work));
+    }
+
+    /// Later checkpoints build on these, and the end on the step to `running`: the commit of the end tries them once more.
+    fn take_back(&mut self, unwritten: RunCommit) {
+        self.gathered.advance = self.gathered.advance.or(unwritten.advance);
+        self.gathered.events.splice(0..0, unwritten.events);
+        self.gathered.checkpoints.splice(0..0, unwritten.checkpoints);
     }
 
     /// Waits for the commit under way. Safe to drop and call again: the handle stays until it has answered.
@@ -132,7 +140,11 @@ impl Journal {
         let ended = commit.await;
         self.in_flight = None;
         match ended {
-            Ok(Ok(ended)) => ended,
+            Ok(Ok(Ok(()))) => Ok(()),
+            Ok(Ok(Err((error, unwritten)))) => {
+                self.take_back(unwritten);
+                Err(error)
+            }
             Ok(Err(panicked)) => Err(StoreError::Failed(panicked.to_string()).into()),
             Err(gone) => Err(StoreError::Unavailable(gone.to_string()).into()),
         }

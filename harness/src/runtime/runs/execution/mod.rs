@@ -57,8 +57,8 @@ struct Progress {
     dirty: bool,
     /// Nodes that were due before the run: what a rollback returns to.
     due_before: bool,
-    /// Whether the run got as far as having its input in the state.
-    prepared: bool,
+    /// Whether the input is in the state but in no checkpoint yet.
+    input_unsaved: bool,
 }
 
 /// Executes a run to its end. Nothing an agent does, not even a panic, keeps it from ending.

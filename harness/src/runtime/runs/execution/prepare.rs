@@ -6,17 +6,18 @@ use super::super::spec::RunInput;
 use super::end::StreamEnd;
 use super::{Execution, Progress};
 use crate::runtime::agent::{AgentInput, AgentStart, AgentStream, EventSink, RunContext};
-use crate::runtime::checkpoint::{CheckpointError, CheckpointSource};
+use crate::runtime::checkpoint::CheckpointError;
 use crate::state::{StateUpdate, ThreadState};
 
 impl Execution {
-    /// Loads the state, reduces the input into it, saves and shows that, and starts the agent.
+    /// Loads the state, reduces the input into it, shows that, and starts the agent. The input is saved with the agent's first
+    /// word, which tells what is due.
     #[tracing::instrument(name = "prepare", skip_all)]
     pub(super) async fn prepare(&mut self) -> Result<AgentStream, StreamEnd> {
         let machine = self.load().await?;
         let start = match self.plan.input.clone() {
             RunInput::Update(update) => {
-                self.take_input(update).await?;
+                self.take_input(update)?;
                 AgentStart::Fresh
             }
             RunInput::Resume(answers) => AgentStart::Resume(answers),
@@ -34,7 +35,8 @@ impl Execution {
         let wanted = self.plan.checkpoint.as_ref().map(|checkpoint| &checkpoint.checkpoint_id);
         let found = self.parts.checkpointer.get(&self.plan.thread_id, wanted).await.map_err(storage)?;
         let Some(snapshot) = found else {
-            self.progress = Progress { step: -2, ..Progress::default() };
+            let log_tail = self.parts.checkpointer.log_tail(&self.plan.thread_id).await.map_err(storage)?;
+            self.progress = Progress { step: -2, log_tail, ..Progress::default() };
             return Ok(None);
         };
         self.progress = Progress {
@@ -46,13 +48,13 @@ impl Execution {
             next: snapshot.meta.next,
             machine: snapshot.meta.machine.clone(),
             dirty: false,
-            prepared: false,
+            input_unsaved: false,
         };
         Ok(snapshot.meta.machine)
     }
 
     /// Reduces the input; whatever was due before is dropped.
-    async fn take_input(&mut self, update: StateUpdate) -> Result<(), StreamEnd> {
+    fn take_input(&mut self, update: StateUpdate) -> Result<(), StreamEnd> {
         let mut update = update;
         for message in &mut update.messages {
             if message.id.is_none() {
@@ -65,9 +67,10 @@ impl Execution {
             .map_err(|error| StreamEnd::failed("InvalidUpdateError", error.to_string()))?;
         self.progress.next.clear();
         self.progress.machine = None;
-        self.progress.prepared = true;
+        self.progress.dirty = true;
+        self.progress.input_unsaved = true;
         self.callbacks.events.human(&self.progress.state, &ids);
-        self.checkpoint(CheckpointSource::Input).await
+        Ok(())
     }
 
     fn context(&self, sink: EventSink) -> RunContext {

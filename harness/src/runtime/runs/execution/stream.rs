@@ -77,6 +77,10 @@ impl Execution {
     }
 
     async fn take_step(&mut self, step: StepEvent) -> Result<(), StreamEnd> {
+        // An agent that begins with a change has not said what was due before it.
+        if self.progress.input_unsaved && step.update.is_some() {
+            self.checkpoint(CheckpointSource::Input).await?;
+        }
         self.progress.dirty |= step.update.is_some();
         let mut state = step.state;
         std::sync::Arc::make_mut(&mut state).keep_log_places(&self.progress.state);
@@ -86,7 +90,11 @@ impl Execution {
         self.partial.clear();
         let rows = self.callbacks.flush();
         self.journal.events(rows);
-        if step.checkpoint { self.checkpoint(CheckpointSource::Loop).await } else { Ok(()) }
+        match step.checkpoint {
+            _ if self.progress.input_unsaved => self.checkpoint(CheckpointSource::Input).await,
+            true => self.checkpoint(CheckpointSource::Loop).await,
+            false => Ok(()),
+        }
     }
 
     /// Plans a checkpoint of where the thread stands and hands it to the journal.
@@ -108,6 +116,7 @@ impl Execution {
         let write = CheckpointWrite::plan(meta, state, &mut self.progress.log_tail);
         self.progress.parent = Some(write.meta.checkpoint_id.clone());
         self.progress.dirty = false;
+        self.progress.input_unsaved = false;
         self.encoder.checkpoint(&CheckpointView { meta: &write.meta, state: &self.progress.state }, &mut self.frames);
         self.journal.checkpoint(write).await.map_err(StreamEnd::from)
     }

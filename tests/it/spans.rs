@@ -1,0 +1,72 @@
+//! The way of one request through the runtime, as its spans tell it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use harness::agents::{AgentBuilder, StaticResolver};
+use harness::ids::ThreadId;
+use harness::messages::Message;
+use harness::models::scripted::ScriptedModel;
+use harness::runtime::memory::runtime_in_memory;
+use harness::runtime::runs::{
+    DisconnectMode, IfNotExists, MultitaskStrategy, NodeSelector, RunConfig, RunInput, RunLimits, RunScope, RunSpec, RunsFacade,
+    StreamMode, StreamModes,
+};
+use harness::state::StateUpdate;
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use tracing::{Id, Subscriber, span::Attributes};
+use tracing_subscriber::{Layer, layer::Context, layer::SubscriberExt as _, registry::LookupSpan};
+
+/// Who was opened under whom, in order.
+#[derive(Debug, Clone, Default)]
+struct Opened(Arc<Mutex<Vec<(Option<&'static str>, &'static str)>>>);
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Opened {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let parent = context.span(id).and_then(|span| span.parent().map(|parent| parent.name()));
+        self.0.lock().push((parent, attributes.metadata().name()));
+    }
+}
+
+impl Opened {
+    fn under(&self, parent: &str) -> Vec<&'static str> {
+        self.0.lock().iter().filter(|(above, _)| *above == Some(parent)).map(|(_, name)| *name).collect()
+    }
+}
+
+fn spec() -> RunSpec {
+    RunSpec {
+        scope: RunScope::Stateful { thread_id: ThreadId::parse("t1").expect("id"), if_not_exists: IfNotExists::Create },
+        run_id: None,
+        assistant: "agent".to_owned(),
+        input: RunInput::Update(StateUpdate::messages([Message::human("then say x")])),
+        config: RunConfig::default(),
+        metadata: Map::new(),
+        stream_modes: StreamModes::from_iter([StreamMode::Values]),
+        stream_subgraphs: false,
+        echo_input: false,
+        interrupt_before: NodeSelector::None,
+        interrupt_after: NodeSelector::None,
+        multitask: MultitaskStrategy::Reject,
+        on_disconnect: DisconnectMode::Continue,
+        checkpoint: None,
+        kwargs: Value::Null,
+    }
+}
+
+#[tokio::test]
+async fn a_run_goes_through_its_hops_in_order() {
+    let opened = Opened::default();
+    let _recording = tracing::subscriber::set_default(tracing_subscriber::registry().with(opened.clone()));
+    let agent = AgentBuilder::new(Arc::new(ScriptedModel::new("scripted", "scripted"))).build();
+    let parts = runtime_in_memory(Arc::new(StaticResolver::new().with_agent("agent", agent))).expect("parts");
+    let runs = RunsFacade::new(parts, RunLimits::default());
+    let (_, stream) = runs.create_and_stream(spec(), Duration::from_secs(15)).await.expect("accepted");
+    stream.items.collect::<Vec<_>>().await;
+
+    assert_eq!(opened.under("create_and_stream"), ["plan", "admit", "launch", "subscribe"]);
+    assert_eq!(opened.under("launch"), ["run"]);
+    assert_eq!(opened.under("run"), ["start", "prepare", "stream", "finish"]);
+}
