@@ -82,6 +82,10 @@ impl Rig {
         Answer::of(self.request(Method::PATCH, path).json(body)).await
     }
 
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> Answer {
+        Answer::of(self.request(Method::PUT, path).json(body)).await
+    }
+
     /// Sends these bytes as a JSON body.
     pub(crate) async fn post_bytes(&self, path: &str, body: impl Into<reqwest::Body>) -> Answer {
         Answer::of(self.request(Method::POST, path).header("content-type", "application/json").body(body)).await

@@ -9,6 +9,7 @@ mod interrupts;
 mod join;
 mod multitask;
 mod providers;
+mod replay;
 mod stateless;
 mod tool_run;
 mod tools;

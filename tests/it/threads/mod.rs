@@ -1,5 +1,6 @@
 //! `/api/threads`.
 
+mod artifacts;
 mod create;
 mod delete;
 mod history;
