@@ -2,6 +2,7 @@
 
 mod create;
 mod delete;
+mod feed;
 mod history;
 mod patch;
 mod search;
