@@ -8,6 +8,7 @@ use harness::runtime::checkpoint::CheckpointError;
 use harness::runtime::runs::RunError;
 use harness::runtime::runs::store::{AdmitError, StoreError};
 use harness::runtime::stream_bridge::BridgeError;
+use harness::sandbox::{Fault, FileError};
 use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
@@ -229,6 +230,17 @@ impl From<StoreError> for ApiError {
         match error {
             StoreError::Unavailable(_) => Self::Unavailable(error.to_string()),
             StoreError::NotWritable(_) => Self::NotWritable(error.to_string()),
+            _ => Self::Internal(error.to_string()),
+        }
+    }
+}
+
+/// For failures of the disk; what a path may be is for the routes to say.
+impl From<FileError> for ApiError {
+    fn from(error: FileError) -> Self {
+        match error.fault() {
+            Some(Fault::Busy) => Self::Unavailable(error.to_string()),
+            Some(Fault::NoSpace | Fault::ReadOnly) => Self::NotWritable(error.to_string()),
             _ => Self::Internal(error.to_string()),
         }
     }

@@ -152,6 +152,30 @@ fn a_run_begins_with_its_journaled_question() {
 }
 
 #[test]
+fn of_several_replays_the_newest_decides() {
+    use RunStatus::{Error, Interrupted, Pending, Running, Success, Timeout};
+    let again = |source: &str| json!({ "regenerate_from_run_id": source });
+    let edit = |source: &str| json!({ "regenerate_from_run_id": source, "replay_kind": "edit" });
+    for (newest_first, expected) in [
+        (vec![("n2", Error, again("src")), ("n1", Success, again("src"))], vec![]),
+        (vec![("n2", Success, again("src")), ("n1", Error, again("src"))], vec!["src"]),
+        (vec![("n2", Running, again("src"))], vec![]),
+        // The replay of a replay hides it, and its source stays hidden.
+        (vec![("n2", Success, again("n1")), ("n1", Success, again("src"))], vec!["n1", "src"]),
+        (vec![("n2", Pending, edit("src")), ("n1", Interrupted, edit("src"))], vec!["n1", "src"]),
+        (vec![("n2", Timeout, edit("src")), ("n1", Success, edit("src"))], vec!["n2"]),
+        (vec![("n2", Interrupted, edit("n1")), ("n1", Success, edit("src"))], vec!["n2", "src"]),
+        (
+            vec![("n1", Success, json!({ "regenerate_from_run_id": "not an id" })), ("n0", Success, json!({ "replay_kind": "edit" }))],
+            vec![],
+        ),
+    ] {
+        let runs: Vec<_> = newest_first.into_iter().map(|(id, status, metadata)| record(id, status, metadata)).collect();
+        assert_eq!(hidden_runs(&runs), expected.into_iter().map(run).collect(), "{runs:?}");
+    }
+}
+
+#[test]
 fn the_last_answer_of_a_run_carries_how_long_it_took() {
     let mut messages = vec![
         json!({ "type": "human", "id": "h", "additional_kwargs": { "run_id": "r1" } }),

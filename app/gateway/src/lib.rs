@@ -10,6 +10,7 @@ pub mod extract;
 pub mod history;
 pub mod input;
 pub mod ports;
+pub mod replay;
 pub mod sse;
 pub mod state;
 pub mod wire;

@@ -10,7 +10,7 @@ use axum::routing::{get, post};
 use crate::edge::edge;
 use crate::error::ApiError;
 use crate::extract::BODY_LIMIT;
-use crate::routes::{artifacts, assistants, catalog, feed, feedback, meta, runs, threads};
+use crate::routes::{artifacts, assistants, catalog, feed, feedback, meta, runs, threads, uploads};
 use crate::state::GatewayState;
 
 type Routes = Router<Arc<GatewayState>>;
@@ -83,9 +83,14 @@ fn deerflow() -> Routes {
         .route("/channels/providers", get(catalog::channel_providers))
         .route("/threads/{thread_id}/suggestions", post(catalog::suggest))
         .route("/threads/{thread_id}/uploads/limits", get(catalog::upload_limits))
+        .route("/threads/{thread_id}/uploads", post(uploads::post))
+        .route("/threads/{thread_id}/uploads/list", get(uploads::list))
+        .route("/threads/{thread_id}/uploads/{filename}", axum::routing::delete(uploads::delete))
         .route("/threads/{thread_id}/artifacts/{*path}", get(artifacts::get).put(artifacts::put))
         .route("/threads/{thread_id}/messages", get(feed::messages))
         .route("/threads/{thread_id}/messages/page", get(feed::page))
+        .route("/threads/{thread_id}/runs/regenerate/prepare", post(runs::prepare_regenerate))
+        .route("/threads/{thread_id}/runs/edit-regenerate/prepare", post(runs::prepare_edit))
         .route("/threads/{thread_id}/runs/{run_id}/messages", get(feed::run_messages))
         .route("/threads/{thread_id}/runs/{run_id}/events", get(feed::run_events))
         .route("/threads/{thread_id}/runs/{run_id}/workspace-changes", get(feed::workspace_changes))

@@ -212,6 +212,11 @@ impl IncomingFile {
         Ok(Self { files, path, pending, written: written + length })
     }
 
+    /// Where it will be.
+    pub fn path(&self) -> &VirtualPath {
+        &self.path
+    }
+
     /// How many bytes have arrived.
     pub fn written(&self) -> u64 {
         self.written

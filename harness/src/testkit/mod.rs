@@ -96,6 +96,7 @@ pub fn commit_of(run: &RunRecord) -> RunCommit {
         run_id: run.run_id.clone(),
         thread_id: run.thread_id.clone(),
         attempt: run.attempt,
+        batch: 0,
         advance: None,
         events: vec![],
         checkpoints: vec![],

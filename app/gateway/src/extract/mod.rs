@@ -26,7 +26,7 @@ use crate::state::GatewayState;
 pub const BODY_LIMIT: usize = 20 * 1024 * 1024;
 
 /// How long a client may take to send it.
-const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The pattern of thread ids, as DeerFlow's clients read it in errors.
 pub const ID_PATTERN: &str = "^[A-Za-z0-9_-]{1,64}$";

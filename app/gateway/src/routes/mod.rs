@@ -8,6 +8,7 @@ pub(crate) mod feedback;
 pub(crate) mod meta;
 pub(crate) mod runs;
 pub(crate) mod threads;
+pub(crate) mod uploads;
 
 use std::sync::Arc;
 

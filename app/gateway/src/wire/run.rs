@@ -1,14 +1,11 @@
 //! A run as clients see it.
 
 use harness::clock::iso;
-use harness::runtime::runs::{CancelAction, RunRecord, RunStatus};
+use harness::runtime::runs::{CancelAction, ROLLED_BACK, RunRecord, RunStatus};
 use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 use crate::input::assistant_uuid;
-
-/// The stop reason of a run that was undone.
-const ROLLED_BACK: &str = "rolled_back";
 
 /// Whether the run was undone: it left nothing behind. One that was cancelled before it began has no stop reason.
 pub fn is_rolled_back(run: &RunRecord) -> bool {

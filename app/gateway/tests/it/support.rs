@@ -215,8 +215,10 @@ impl Gateway {
 
     /// Sends a request and leaves the body to the caller.
     pub(crate) async fn open(&self, method: &str, path: &str, body: impl Into<Body>, headers: &[(&str, &str)]) -> axum::response::Response {
-        let mut request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-        for (name, value) in headers {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in
+            [("content-type", "application/json")].iter().filter(|_| headers.iter().all(|(name, _)| *name != "content-type")).chain(headers)
+        {
             request = request.header(*name, *value);
         }
         self.router.clone().oneshot(request.body(body.into()).expect("a request")).await.expect("an answer")

@@ -15,13 +15,14 @@ use super::recovery;
 use super::registry::RunRegistry;
 use super::spec::{CancelAction, RunSpec};
 use super::status::RunStatus;
-use super::store::RunListQuery;
+use super::store::{RunListQuery, StoreError};
 use super::stream_service::{self, RunStream};
 use super::supervisor::{RunHandle, launch};
 use super::wait_service::{self, WaitOutcome};
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::{self, ActorContext, Owner};
 use crate::runtime::stream_bridge::ResumeFrom;
+use crate::runtime::tasks::TaskKind;
 
 /// Creates, follows, cancels, reads and deletes runs.
 ///
@@ -168,8 +169,14 @@ impl RunsFacade {
         {
             return Err(RunError::CheckpointNotFound(wanted.checkpoint_id.clone()));
         }
-        let ticket = self.registry.admit(&plan, &self.parts).await?;
-        Ok(launch(ticket, plan, &self.registry, &self.parts))
+        // In a task of its own: a caller that goes away must not leave an admitted run that nobody launches.
+        let (registry, parts) = (self.registry.clone(), self.parts.clone());
+        let admission = async move {
+            let ticket = registry.admit(&plan, &parts).await?;
+            Ok(launch(ticket, plan, &registry, &parts))
+        };
+        let admitted = self.parts.tasks.spawn(TaskKind::Finish, "admission", admission).await;
+        admitted.map_err(|gone| StoreError::Unavailable(gone.to_string()))?.map_err(|panic| StoreError::Failed(panic.to_string()))?
     }
 
     async fn find(&self, thread: Option<&ThreadId>, run: &RunId) -> Result<RunRecord, RunError> {

@@ -31,7 +31,7 @@ pub use parts::{RunLimits, RuntimeParts};
 pub use plan::ExecutionPlan;
 pub use planner::plan;
 pub use record::{RunCompletionData, RunRecord, ThreadStatus};
-pub use recovery::ORPHAN_RECOVERED;
+pub use recovery::{ORPHAN_RECOVERED, ROLLED_BACK};
 pub use registry::{RunRegistry, RunTicket};
 pub use spec::{
     CancelAction, CheckpointRef, DisconnectMode, IfNotExists, MultitaskStrategy, NodeSelector, RunConfig, RunInput, RunScope, RunSpec,

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::error::RunError;
 use super::parts::RuntimeParts;
 use super::record::{RunRecord, ThreadStatus};
+use super::spec::CancelAction;
 use super::status::RunStatus;
 use super::store::{CommitError, NewRunEvent, RunCommit, RunEnd, category};
 use crate::messages::Message;
@@ -14,22 +15,35 @@ use crate::state::{StateUpdate, ThreadState};
 /// The stop reason of a run whose process died.
 pub const ORPHAN_RECOVERED: &str = "orphan_recovered";
 
+/// The stop reason of a run that was undone.
+pub const ROLLED_BACK: &str = "rolled_back";
+
 /// Ends every unfinished run as an error, or as interrupted where a cancel had been asked for. The input of a run that died
 /// before its first checkpoint joins the thread now: it was acknowledged.
 pub(super) async fn end_orphans(parts: &RuntimeParts) -> Result<usize, RunError> {
     let orphans = parts.query.unfinished().await?;
     let count = orphans.len();
     for orphan in orphans {
-        end_orphan(&orphan, parts).await?;
+        // One that cannot be ended must not keep the others, or the server, from going on.
+        if let Err(error) = end_orphan(&orphan, parts).await {
+            tracing::error!(run_id = %orphan.run_id, thread_id = %orphan.thread_id, %error, "a run left behind cannot be ended");
+        }
     }
     Ok(count)
 }
 
-async fn end_orphan(run: &RunRecord, parts: &RuntimeParts) -> Result<(), RunError> {
-    let (checkpoints, events) = lost_input(run, parts).await?;
-    let (status, error) = match run.cancel {
-        Some(_) => (RunStatus::Interrupted, None),
-        None => (RunStatus::Error, Some("the process that executed the run ended before it".to_owned())),
+/// Ends one run that nobody executes.
+pub(super) async fn end_orphan(run: &RunRecord, parts: &RuntimeParts) -> Result<(), RunError> {
+    let rolled_back = run.cancel == Some(CancelAction::Rollback);
+    let restored = if rolled_back { Ok((Vec::new(), Vec::new())) } else { lost_input(run, parts).await };
+    let (checkpoints, events) = restored.unwrap_or_else(|error| {
+        tracing::error!(run_id = %run.run_id, thread_id = %run.thread_id, %error, "the input of a lost run cannot join its thread");
+        (Vec::new(), Vec::new())
+    });
+    let (status, error, stop_reason) = match run.cancel {
+        Some(CancelAction::Interrupt) => (RunStatus::Interrupted, None, ORPHAN_RECOVERED),
+        Some(CancelAction::Rollback) => (RunStatus::Error, Some("Rolled back by user".to_owned()), ROLLED_BACK),
+        None => (RunStatus::Error, Some("the process that executed the run ended before it".to_owned()), ORPHAN_RECOVERED),
     };
     let commit = RunCommit {
         run_id: run.run_id.clone(),
@@ -41,15 +55,17 @@ async fn end_orphan(run: &RunRecord, parts: &RuntimeParts) -> Result<(), RunErro
         end: Some(RunEnd {
             status,
             error,
-            stop_reason: Some(ORPHAN_RECOVERED.to_owned()),
+            stop_reason: Some(stop_reason.to_owned()),
             completion: run.completion.clone(),
-            thread_status: ThreadStatus::after(status, false),
+            thread_status: if rolled_back { ThreadStatus::Idle } else { ThreadStatus::after(status, false) },
             title: None,
-            discard_checkpoints: false,
+            discard_checkpoints: rolled_back,
         }),
+        batch: 0,
         at: parts.clock.now(),
     };
     match parts.commit.commit(commit).await {
+        Ok(()) if rolled_back => parts.events.delete_run(&run.thread_id, &run.run_id).await?,
         Ok(()) => tracing::warn!(run_id = %run.run_id, thread_id = %run.thread_id, %status, "ended a run that its process left behind"),
         Err(CommitError::Store(error)) => return Err(error.into()),
         Err(refused) => tracing::info!(run_id = %run.run_id, reason = %refused, "an unfinished run was ended by somebody else"),
@@ -69,6 +85,8 @@ async fn lost_input(run: &RunRecord, parts: &RuntimeParts) -> Result<(Vec<Checkp
         Some(head) => (head.state, head.log_tail, Some(head.meta.checkpoint_id), head.meta.step + 1),
         None => (ThreadState::default(), parts.checkpointer.log_tail(&run.thread_id).await?, None, -1),
     };
+    let messages: Vec<Message> = messages.into_iter().map(|message| identified(message, parts)).collect();
+    let ids: Vec<Option<String>> = messages.iter().map(|message| message.id.clone()).collect();
     if let Err(error) = state.apply(StateUpdate::messages(messages), &*parts.ids) {
         tracing::warn!(run_id = %run.run_id, %error, "the accepted input of a lost run cannot be reduced");
         return Ok((Vec::new(), Vec::new()));
@@ -85,7 +103,7 @@ async fn lost_input(run: &RunRecord, parts: &RuntimeParts) -> Result<(Vec<Checkp
         metadata: serde_json::Map::new(),
         created_at: parts.clock.now(),
     };
-    let event = state.messages().iter().rfind(|message| message.is_human()).map(|message| NewRunEvent {
+    let event = state.messages().iter().rfind(|message| message.is_human() && ids.contains(&message.id)).map(|message| NewRunEvent {
         thread_id: run.thread_id.clone(),
         run_id: run.run_id.clone(),
         user_id: run.user_id.clone(),
@@ -105,4 +123,9 @@ fn accepted_messages(kwargs: &Value) -> Vec<Message> {
         Some(single @ (Value::Object(_) | Value::String(_))) => Message::coerce(single.clone()).into_iter().collect(),
         _ => Vec::new(),
     }
+}
+
+/// The message with an id, made now if the client gave none.
+fn identified(message: Message, parts: &RuntimeParts) -> Message {
+    if message.id.is_some() { message } else { message.with(|body| body.id = Some(parts.ids.message_id())) }
 }

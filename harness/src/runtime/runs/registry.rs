@@ -10,19 +10,26 @@ use super::live::{LiveRun, LiveRuns};
 use super::parts::RuntimeParts;
 use super::plan::ExecutionPlan;
 use super::record::RunRecord;
+use super::recovery;
 use super::slot::{SlotDecision, decide};
 use super::spec::CancelAction;
 use super::store::{AdmitError, NewRun};
 use crate::ids::RunId;
 use crate::runtime::actor_context::Owner;
+use crate::runtime::tasks::TaskKind;
 
 /// How often a run of another process is looked at while waiting for its end.
-const REMOTE_POLL: Duration = Duration::from_millis(100);
+pub(super) const REMOTE_POLL: Duration = Duration::from_millis(100);
+
+/// How often, and how long after one another, to look for a run whose admission may or may not have been written.
+const ABANDON_LOOKS: u32 = 60;
+const ABANDON_PAUSE: Duration = Duration::from_secs(1);
 
 /// Proof that a run is accepted and durable. Only admission makes one, and launching consumes it.
 #[derive(Debug)]
 pub struct RunTicket {
     pub(super) record: RunRecord,
+    pub(super) live: Arc<LiveRun>,
 }
 
 /// Admits runs and keeps the handles of those executed here.
@@ -35,10 +42,21 @@ impl RunRegistry {
     /// Takes the thread's slot for the plan, making room first if its strategy says so. When it returns, the run is committed.
     #[tracing::instrument(name = "admit", skip_all)]
     pub async fn admit(&self, plan: &ExecutionPlan, parts: &RuntimeParts) -> Result<RunTicket, RunError> {
+        // Known before it is committed: a cancel that finds the row finds the handle, too.
+        let live = LiveRun::new();
+        self.live.insert(plan.run_id.clone(), live.clone());
+        let admitted = self.take_slot(plan, parts).await;
+        if admitted.is_err() {
+            self.live.remove(&plan.run_id);
+        }
+        admitted.map(|record| RunTicket { record, live })
+    }
+
+    async fn take_slot(&self, plan: &ExecutionPlan, parts: &RuntimeParts) -> Result<RunRecord, RunError> {
         let deadline = Instant::now() + plan.limits.make_room;
         loop {
             match parts.create.admit(new_run(plan, parts)).await {
-                Ok(record) => return Ok(RunTicket { record }),
+                Ok(record) => return Ok(record),
                 Err(AdmitError::ThreadBusy { thread_id, active }) => {
                     // Gone between the two reads means the slot is free again: try once more.
                     let Some(holder) = parts.query.get(&active, &Owner::None).await?.filter(|run| !run.status.is_terminal()) else {
@@ -53,6 +71,10 @@ impl RunRegistry {
                         SlotDecision::AwaitEnd => {}
                     }
                     self.await_end(&active, deadline, parts).await?;
+                }
+                Err(AdmitError::Store(error)) => {
+                    abandon(plan.run_id.clone(), parts);
+                    return Err(error.into());
                 }
                 Err(refused) => return Err(refused.into()),
             }
@@ -103,4 +125,26 @@ fn new_run(plan: &ExecutionPlan, parts: &RuntimeParts) -> NewRun {
         model_name: plan.options.get("model_name").and_then(serde_json::Value::as_str).map(str::to_owned),
         created_at: parts.clock.now(),
     }
+}
+
+/// A store that failed may have admitted the run all the same. Nobody was told, so the run is ended should it appear.
+fn abandon(run_id: RunId, parts: &RuntimeParts) {
+    let (parts, stop) = (parts.clone(), parts.tasks.token().clone());
+    let tasks = parts.tasks.clone();
+    tasks.spawn(TaskKind::Service, "abandoned admission", async move {
+        for _ in 0..ABANDON_LOOKS {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(ABANDON_PAUSE) => {}
+            }
+            match parts.query.get(&run_id, &Owner::None).await {
+                Ok(Some(run)) if run.status.is_terminal() => return,
+                Ok(Some(run)) => match recovery::end_orphan(&run, &parts).await {
+                    Ok(()) => return,
+                    Err(error) => tracing::warn!(%run_id, %error, "a run that was not acknowledged cannot be ended yet"),
+                },
+                Ok(None) | Err(_) => {}
+            }
+        }
+    });
 }

@@ -1,16 +1,23 @@
 //! Starts the task of a run and sees that it ends.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+
 use super::execution;
-use super::live::LiveRun;
+use super::live::{LiveRun, RunOutcome};
 use super::parts::RuntimeParts;
 use super::plan::ExecutionPlan;
 use super::record::RunRecord;
+use super::recovery;
 use super::registry::{RunRegistry, RunTicket};
 use super::status::RunStatus;
-use crate::runtime::actor_context;
-use crate::runtime::tasks::TaskKind;
+use crate::ids::RunId;
+use crate::runtime::actor_context::{self, Owner};
+use crate::runtime::serialization::error_frame;
+use crate::runtime::stream_bridge::{StreamKey, TerminalKind};
+use crate::runtime::tasks::{TaskKind, panic_text};
 
 /// A run under way in this process.
 #[derive(Debug, Clone)]
@@ -23,20 +30,44 @@ pub struct RunHandle {
 /// Spawns the run's task. It lives on when the caller goes away.
 #[tracing::instrument(name = "launch", skip_all)]
 pub(super) fn launch(ticket: RunTicket, plan: ExecutionPlan, registry: &Arc<RunRegistry>, parts: &RuntimeParts) -> RunHandle {
-    let record = ticket.record;
-    let live = LiveRun::new();
+    let RunTicket { record, live } = ticket;
     live.set_status(RunStatus::Starting);
-    registry.live.insert(record.run_id.clone(), live.clone());
     let work = {
         let (record, live, registry, parts) = (record.clone(), live.clone(), registry.clone(), parts.clone());
         let actor = plan.actor.clone();
         actor_context::scope(actor, async move {
             let run_id = record.run_id.clone();
-            let outcome = execution::run(plan, record, parts, live.clone()).await;
+            let execution = AssertUnwindSafe(execution::run(plan, record, parts.clone(), live.clone()));
+            let outcome = match execution.catch_unwind().await {
+                Ok(outcome) => outcome,
+                Err(panic) => end_panicked(&run_id, &panic_text(panic.as_ref()), &parts).await,
+            };
             registry.live.remove(&run_id);
             live.finished(outcome);
         })
     };
     parts.tasks.spawn(TaskKind::Run, "run", work);
     RunHandle { record, live }
+}
+
+/// What an agent does wrong is caught within the execution. This is for the rest: the run ends all the same, as if its process
+/// had died.
+async fn end_panicked(run_id: &RunId, panic: &str, parts: &RuntimeParts) -> RunOutcome {
+    tracing::error!(panic, "the execution of a run panicked");
+    match parts.query.get(run_id, &Owner::None).await {
+        Ok(Some(run)) if !run.status.is_terminal() => {
+            if let Err(error) = recovery::end_orphan(&run, parts).await {
+                tracing::error!(%error, "the end of the run cannot be stored; it is recovered at the next start");
+            }
+        }
+        Ok(_) => {}
+        Err(error) => tracing::error!(%error, "the run cannot be read; it is recovered at the next start"),
+    }
+    let (name, text) = ("InternalError", "the run failed unexpectedly");
+    let key = StreamKey { run_id: run_id.clone(), attempt: u32::MAX };
+    let data = error_frame(name, text).data;
+    if let Err(error) = parts.bridge.publish_terminal(&key, TerminalKind::Error, Some(data)).await {
+        tracing::warn!(%error, "the end did not reach the stream");
+    }
+    RunOutcome { status: RunStatus::Error, error: Some((name.to_owned(), text.to_owned())), values: None }
 }

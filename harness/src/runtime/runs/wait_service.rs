@@ -6,7 +6,7 @@ use super::error::RunError;
 use super::live::RunOutcome;
 use super::parts::RuntimeParts;
 use super::record::RunRecord;
-use super::registry::RunRegistry;
+use super::registry::{REMOTE_POLL, RunRegistry};
 use super::status::RunStatus;
 use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::HistoryQuery;
@@ -45,7 +45,14 @@ pub(super) async fn wait(record: &RunRecord, registry: &RunRegistry, parts: &Run
     if let Some(live) = registry.live(&record.run_id) {
         return Ok(live.ended().await.into());
     }
-    let record = parts.query.get(&record.run_id, &Owner::None).await?.ok_or_else(|| RunError::NotFound(record.run_id.clone()))?;
+    let record = loop {
+        let now = parts.query.get(&record.run_id, &Owner::None).await?.ok_or_else(|| RunError::NotFound(record.run_id.clone()))?;
+        if now.status.is_terminal() {
+            break now;
+        }
+        // Executed elsewhere, or being recovered: the store will tell. Its own limits end every run.
+        tokio::time::sleep(REMOTE_POLL).await;
+    };
     let values = last_values(&record, parts).await?;
     Ok(match record.status {
         RunStatus::Error | RunStatus::Timeout => WaitOutcome::Failed {

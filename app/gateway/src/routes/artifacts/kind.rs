@@ -2,6 +2,8 @@
 
 use axum::http::HeaderValue;
 
+use crate::wire::percent_encoded;
+
 /// How a file is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Kind {
@@ -32,13 +34,7 @@ impl Kind {
 pub(super) fn disposition(attachment: bool, name: &str) -> HeaderValue {
     let way = if attachment { "attachment" } else { "inline" };
     let ascii: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || "._- ".contains(c) { c } else { '_' }).collect();
-    let encoded: String = name
-        .bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'_' | b'-' | b'~' => char::from(byte).to_string(),
-            other => format!("%{other:02X}"),
-        })
-        .collect();
+    let encoded = percent_encoded(name);
     HeaderValue::from_str(&format!("{way}; filename=\"{ascii}\"; filename*=UTF-8''{encoded}"))
         .unwrap_or_else(|_| HeaderValue::from_static("attachment"))
 }

@@ -26,9 +26,7 @@ pub(super) fn refused(error: FileError, path: &VirtualPath) -> ApiError {
         Some(Fault::NotFound | Fault::NotDirectory) => not_found(path),
         Some(Fault::IsDirectory | Fault::NotRegular) => ApiError::BadRequest(format!("Path is not a file: {}", shown(path))),
         Some(Fault::Symlink | Fault::Permission) => outside(),
-        Some(Fault::Busy) => ApiError::Unavailable(error.to_string()),
-        Some(Fault::NoSpace | Fault::ReadOnly) => ApiError::NotWritable(error.to_string()),
-        _ => ApiError::Internal(error.to_string()),
+        _ => error.into(),
     }
 }
 

@@ -7,6 +7,7 @@ mod follow;
 mod get;
 mod join;
 mod list;
+mod replay;
 mod stream;
 mod wait;
 
@@ -17,6 +18,7 @@ pub(crate) use follow::follow;
 pub(crate) use get::get;
 pub(crate) use join::join;
 pub(crate) use list::list;
+pub(crate) use replay::{prepare_edit, prepare_regenerate};
 pub(crate) use stream::{stream, stream_stateless};
 pub(crate) use wait::{wait, wait_stateless};
 

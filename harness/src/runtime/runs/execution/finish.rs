@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::super::live::RunOutcome;
 use super::super::observer::{LifecycleKind, RunLifecycleEvent};
 use super::super::record::ThreadStatus;
+use super::super::recovery::ROLLED_BACK;
 use super::super::spec::CancelAction;
 use super::super::status::RunStatus;
 use super::super::store::{CommitError, RunEnd};
@@ -19,8 +20,6 @@ use crate::runtime::stream_bridge::{BridgeError, TerminalKind};
 
 /// The longest that an observer may take.
 const OBSERVER_PATIENCE: Duration = Duration::from_secs(5);
-/// What the record of a rolled-back run says.
-const ROLLED_BACK: &str = "rolled_back";
 
 impl Execution {
     /// Durable end first, then lifecycle events, then the terminal stream event: who sees the end finds everything in place.
@@ -31,7 +30,8 @@ impl Execution {
             tracing::warn!("the run is gone or belongs to another attempt; nothing more is written");
             // Fenced off when a newer attempt has the stream; otherwise nobody else would tell the viewers.
             let _owned_by_another = self.parts.bridge.publish_terminal(&self.key, TerminalKind::Cancel, None).await;
-            return RunOutcome { status: RunStatus::Error, error: None, values: None };
+            let error = ("RunLost".to_owned(), "the run was deleted or taken over".to_owned());
+            return RunOutcome { status: RunStatus::Error, error: Some(error), values: None };
         };
         let rolled_back = end == StreamEnd::Cancelled(CancelAction::Rollback);
         if !rolled_back {
@@ -54,7 +54,7 @@ impl Execution {
         let outcome = RunOutcome {
             status,
             error: error.clone().filter(|_| matches!(status, RunStatus::Error | RunStatus::Timeout) && !rolled_back),
-            values: Some(values_json(&self.progress.state, end.questions())),
+            values: Some(values_json(if rolled_back { &self.progress.before } else { &self.progress.state }, end.questions())),
         };
         match self.journal.finish(run_end.clone()).await {
             Ok(()) => {}
@@ -63,6 +63,7 @@ impl Execution {
             }
             Err(refused) => {
                 tracing::warn!(reason = %refused, "the end of the run was refused");
+                self.publish_end(&end, error).await;
                 return outcome;
             }
         }

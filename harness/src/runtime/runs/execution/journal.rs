@@ -18,6 +18,8 @@ const LINGER: Duration = Duration::from_millis(25);
 const END_PATIENCE: Duration = Duration::from_secs(60);
 /// The wait between two such tries.
 const END_RETRY: Duration = Duration::from_millis(500);
+/// The wait between later tries of an end that nobody waits for any more.
+const END_LATER: Duration = Duration::from_secs(5);
 
 /// A commit under way; one that failed comes back with what it was to write.
 type Commit = JoinHandle<Result<Result<(), (CommitError, RunCommit)>, TaskPanicked>>;
@@ -27,6 +29,9 @@ type Commit = JoinHandle<Result<Result<(), (CommitError, RunCommit)>, TaskPanick
 pub(super) struct Journal {
     parts: RuntimeParts,
     gathered: RunCommit,
+    /// A commit that the store did not confirm. It may have been written all the same, so it is sent again as it was, and
+    /// before anything else: what comes later builds on it.
+    unconfirmed: Option<RunCommit>,
     due: Option<Instant>,
     in_flight: Option<Commit>,
 }
@@ -41,9 +46,10 @@ impl Journal {
             events: Vec::new(),
             checkpoints: Vec::new(),
             end: None,
+            batch: 0,
             at: parts.clock.now(),
         };
-        Self { parts, gathered, due: None, in_flight: None }
+        Self { parts, gathered, unconfirmed: None, due: None, in_flight: None }
     }
 
     pub(super) fn advance(&mut self, status: RunStatus) {
@@ -61,12 +67,19 @@ impl Journal {
     /// Takes a checkpoint. The writer may be one step behind, no more: with a commit under way and a checkpoint waiting
     /// already, this waits for the commit.
     pub(super) async fn checkpoint(&mut self, write: CheckpointWrite) -> Result<(), CommitError> {
-        if !self.gathered.checkpoints.is_empty() && self.in_flight.is_some() {
-            self.settle().await?;
-        }
+        let behind = !self.gathered.checkpoints.is_empty() && self.in_flight.is_some();
+        let settled = if behind { self.settle().await } else { Ok(()) };
+        // Taken even when the store fails: the next one builds on it.
         self.gathered.checkpoints.push(write);
         self.set_due();
-        Ok(())
+        settled
+    }
+
+    /// Sends what is due, for an agent that never pauses long enough for [`Journal::tick`].
+    pub(super) fn poke(&mut self, now: Instant) {
+        if self.in_flight.is_none() && self.unconfirmed.is_none() && self.due.is_some_and(|due| now >= due) {
+            self.send();
+        }
     }
 
     /// Works in the background: to be polled beside the agent. Comes back when a commit has ended, so poll it again.
@@ -84,26 +97,70 @@ impl Journal {
         }
     }
 
-    /// Writes everything that is left, and the end, in one commit. While the store is away this is tried again for a bounded
-    /// time; what cannot be written is dropped from the commit rather than the end.
+    /// Writes everything that is left, and the end. While the store is away this is tried again for a bounded time; then what
+    /// cannot be written is given up for the end, and the end alone is tried for as long as the process lives.
     pub(super) async fn finish(&mut self, end: RunEnd) -> Result<(), CommitError> {
-        if let Err(error @ (CommitError::AlreadyTerminal(_) | CommitError::OwnershipLost { .. } | CommitError::Gone(_))) =
-            self.settle().await
-        {
-            return Err(error);
+        match self.settle().await {
+            Ok(()) | Err(CommitError::Store(_)) => {}
+            refused => return refused,
         }
-        self.gathered.end = Some(end);
         let deadline = Instant::now() + END_PATIENCE;
+        if let Some(unconfirmed) = self.unconfirmed.take() {
+            match self.persist(unconfirmed.clone(), deadline).await {
+                Ok(()) => {}
+                Err(CommitError::Store(error)) => {
+                    tracing::error!(%error, "a step of the run cannot be stored and is given up");
+                    self.gathered.advance = self.gathered.advance.or(unconfirmed.advance);
+                    self.gathered.checkpoints.clear();
+                }
+                refused => return refused,
+            }
+        }
+        self.number();
+        self.gathered.end = Some(end);
+        match self.persist(self.gathered.clone(), deadline).await {
+            Err(CommitError::Store(error)) => {
+                tracing::error!(%error, "the end of the run cannot be stored yet");
+                let bare = RunCommit { events: Vec::new(), checkpoints: Vec::new(), ..self.gathered.clone() };
+                self.keep_trying(bare);
+                Err(CommitError::Store(error))
+            }
+            ended => ended,
+        }
+    }
+
+    /// Commits, again and again until `deadline` while the store fails.
+    async fn persist(&self, mut commit: RunCommit, deadline: Instant) -> Result<(), CommitError> {
+        let mut tried = false;
         loop {
-            self.gathered.at = self.parts.clock.now();
-            match self.parts.commit.commit(self.gathered.clone()).await {
+            commit.at = self.parts.clock.now();
+            match self.parts.commit.commit(commit.clone()).await {
                 Err(CommitError::Store(error)) if Instant::now() < deadline => {
-                    tracing::warn!(%error, "the end of the run is not stored yet");
+                    tracing::warn!(%error, "the run is not stored yet");
+                    tried = true;
                     tokio::time::sleep(END_RETRY).await;
                 }
+                // The reply to an earlier try was lost, its writing was not.
+                Err(CommitError::AlreadyTerminal(_)) if tried && commit.end.is_some() => return Ok(()),
                 ended => return ended,
             }
         }
+    }
+
+    fn keep_trying(&self, end: RunCommit) {
+        let (store, stop) = (self.parts.commit.clone(), self.parts.tasks.token().clone());
+        self.parts.tasks.spawn(TaskKind::Service, "run end", async move {
+            loop {
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = tokio::time::sleep(END_LATER) => {}
+                }
+                match store.commit(end.clone()).await {
+                    Err(CommitError::Store(_)) => {}
+                    _ => return tracing::info!(run_id = %end.run_id, "the end of the run is stored at last"),
+                }
+            }
+        });
     }
 
     fn set_due(&mut self) {
@@ -112,26 +169,22 @@ impl Journal {
 
     fn send(&mut self) {
         self.due = None;
+        self.number();
         let commit = RunCommit {
             advance: self.gathered.advance.take(),
             events: std::mem::take(&mut self.gathered.events),
             checkpoints: std::mem::take(&mut self.gathered.checkpoints),
-            end: None,
             at: self.parts.clock.now(),
-            run_id: self.gathered.run_id.clone(),
-            thread_id: self.gathered.thread_id.clone(),
-            attempt: self.gathered.attempt,
+            ..self.gathered.clone()
         };
         let store = self.parts.commit.clone();
         let work = async move { store.commit(commit.clone()).await.map_err(|error| (error, commit)) };
         self.in_flight = Some(self.parts.tasks.spawn(TaskKind::Finish, "run journal", work));
     }
 
-    /// Later checkpoints build on these, and the end on the step to `running`: the commit of the end tries them once more.
-    fn take_back(&mut self, unwritten: RunCommit) {
-        self.gathered.advance = self.gathered.advance.or(unwritten.advance);
-        self.gathered.events.splice(0..0, unwritten.events);
-        self.gathered.checkpoints.splice(0..0, unwritten.checkpoints);
+    /// Gives what has gathered the next number, so that the store knows a commit it has seen.
+    fn number(&mut self) {
+        self.gathered.batch += 1;
     }
 
     /// Waits for the commit under way. Safe to drop and call again: the handle stays until it has answered.
@@ -142,7 +195,7 @@ impl Journal {
         match ended {
             Ok(Ok(Ok(()))) => Ok(()),
             Ok(Ok(Err((error, unwritten)))) => {
-                self.take_back(unwritten);
+                self.unconfirmed = Some(unwritten);
                 Err(error)
             }
             Ok(Err(panicked)) => Err(StoreError::Failed(panicked.to_string()).into()),

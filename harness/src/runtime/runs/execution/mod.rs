@@ -10,6 +10,7 @@ mod stream;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -28,6 +29,9 @@ use crate::state::ThreadState;
 use end::StreamEnd;
 use journal::Journal;
 use partial::PartialAnswer;
+
+/// The longest that reading a thread may take.
+const PREPARE_LIMIT: Duration = Duration::from_secs(60);
 
 /// A run under way and everything known of it so far.
 struct Execution {
@@ -57,6 +61,8 @@ struct Progress {
     dirty: bool,
     /// Nodes that were due before the run: what a rollback returns to.
     due_before: bool,
+    /// The state the run found: what a rollback returns to.
+    before: Arc<ThreadState>,
     /// Whether the input is in the state but in no checkpoint yet.
     input_unsaved: bool,
 }
@@ -66,9 +72,10 @@ struct Progress {
 pub(super) async fn run(plan: ExecutionPlan, record: RunRecord, parts: RuntimeParts, live: Arc<LiveRun>) -> RunOutcome {
     let mut execution = Execution::start(plan, record, parts, live).await;
     let work = AssertUnwindSafe(async {
-        match execution.prepare().await {
-            Ok(events) => execution.stream(events).await,
-            Err(end) => end,
+        match tokio::time::timeout(PREPARE_LIMIT, execution.prepare()).await {
+            Ok(Ok(events)) => execution.stream(events).await,
+            Ok(Err(end)) => end,
+            Err(_) => StreamEnd::failed("StorageError", "the thread could not be read in time"),
         }
     });
     let end = work.catch_unwind().await.unwrap_or_else(|panic| {

@@ -39,8 +39,10 @@ impl Execution {
             self.progress = Progress { step: -2, log_tail, ..Progress::default() };
             return Ok(None);
         };
+        let state = Arc::new(snapshot.state);
         self.progress = Progress {
-            state: Arc::new(snapshot.state),
+            before: state.clone(),
+            state,
             log_tail: snapshot.log_tail,
             parent: Some(snapshot.meta.checkpoint_id),
             step: snapshot.meta.step,

@@ -11,6 +11,9 @@ use crate::runtime::agent::{AgentError, AgentEvent, AgentStream, StepEvent};
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite};
 use crate::runtime::serialization::CheckpointView;
 
+/// What a run that lived too long is told.
+const OVER_TIME: &str = "the run reached its time limit";
+
 impl Execution {
     /// Streams until the agent is done, fails, is cancelled, or runs out of time. Dropping the agent's stream stops it.
     #[tracing::instrument(name = "stream", skip_all)]
@@ -28,6 +31,10 @@ impl Execution {
                 () = token.cancelled() => return StreamEnd::Cancelled(self.live.cancel_action()),
                 event = events.next() => {
                     last_event = Instant::now();
+                    if last_event >= wall {
+                        return StreamEnd::TimedOut(OVER_TIME);
+                    }
+                    self.journal.poke(last_event);
                     waiting_for_a_person = matches!(event, Some(Ok(AgentEvent::AwaitingInput)));
                     if let Some(end) = self.take(event).await {
                         return end;
@@ -41,7 +48,7 @@ impl Execution {
                 () = &mut watchdog => {
                     let now = Instant::now();
                     if now >= wall {
-                        return StreamEnd::TimedOut("the run reached its time limit");
+                        return StreamEnd::TimedOut(OVER_TIME);
                     }
                     if now >= last_event + limits.idle && !waiting_for_a_person {
                         return StreamEnd::TimedOut("the agent was silent for too long");

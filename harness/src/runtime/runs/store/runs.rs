@@ -77,6 +77,8 @@ pub struct RunCommit {
     pub thread_id: ThreadId,
     /// Which attempt writes.
     pub attempt: u32,
+    /// Rises with each commit of a run, so that one sent again is known and not written twice; 0 is not numbered.
+    pub batch: u64,
     /// A new status that is not terminal. Back to pending raises the attempt by one, so that who had the run cannot write it.
     pub advance: Option<RunStatus>,
     /// Journal events, in order.

@@ -1,0 +1,110 @@
+//! Uploads: names, limits, and that a refused request leaves nothing.
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Gateway};
+
+const BOUNDARY: (&str, &str) = ("content-type", "multipart/form-data; boundary=XX");
+
+/// A form with a part per (field, file name, content).
+fn form(parts: &[(&str, &str, &[u8])]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (field, name, content) in parts {
+        body.extend(format!("--XX\r\ncontent-disposition: form-data; name=\"{field}\"; filename=\"{name}\"\r\n\r\n").bytes());
+        body.extend(*content);
+        body.extend(b"\r\n");
+    }
+    body.extend(b"--XX--\r\n");
+    body
+}
+
+async fn upload(gateway: &Gateway, thread: &str, parts: &[(&str, &str, &[u8])]) -> Answer {
+    gateway.raw("POST", &format!("/api/threads/{thread}/uploads"), form(parts), &[BOUNDARY]).await
+}
+
+async fn names(gateway: &Gateway, thread: &str) -> Vec<String> {
+    let list = gateway.get(&format!("/api/threads/{thread}/uploads/list")).await.json();
+    let files = list["files"].as_array().expect("files");
+    assert_eq!(list["count"], files.len());
+    files.iter().map(|file| file["filename"].as_str().expect("a name").to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_file_goes_in_before_its_thread_and_comes_out_as_an_artifact() {
+    let gateway = Gateway::new();
+    let thread = "b4d14c5e-8d7a-4d4e-9d0e-1a2b3c4d5e6f";
+    let large = vec![b'x'; 300_000];
+    let answer =
+        upload(&gateway, thread, &[("files", "../a b.txt", b"first"), ("other", "no.txt", b"-"), ("files", "l.bin", &large)]).await;
+    let body = answer.json();
+    assert_eq!((answer.code(), &body["success"], &body["message"]), (200, &json!(true), &json!("Successfully uploaded 2 file(s)")));
+    let expected = json!({
+        "filename": "a b.txt", "size": 5,
+        "path": "/mnt/user-data/uploads/a b.txt", "virtual_path": "/mnt/user-data/uploads/a b.txt",
+        "artifact_url": format!("/api/threads/{thread}/artifacts/mnt/user-data/uploads/a%20b.txt"),
+        "extension": null, "modified": null, "original_filename": null,
+        "markdown_file": null, "markdown_path": null, "markdown_virtual_path": null, "markdown_artifact_url": null,
+    });
+    assert_eq!(body["files"][0], expected);
+    assert_eq!((&body["files"][1]["size"], &body["skipped_files"]), (&json!(300_000), &json!([])));
+    assert_eq!(names(&gateway, thread).await, ["a b.txt", "l.bin"]);
+    let listed = gateway.get(&format!("/api/threads/{thread}/uploads/list")).await.json()["files"][0].clone();
+    assert_eq!((&listed["extension"], listed["modified"].is_f64()), (&json!(".txt"), true));
+
+    gateway.post("/api/threads", json!({ "thread_id": thread })).await;
+    assert_eq!(gateway.get(body["files"][0]["artifact_url"].as_str().expect("a url")).await.text(), "first");
+    let replaced = upload(&gateway, thread, &[("files", "a b.txt", b"second")]).await;
+    assert_eq!(replaced.json()["files"][0]["size"], 6);
+    assert_eq!(names(&gateway, thread).await, ["a b.txt", "l.bin"]);
+    let path = format!("/api/threads/{thread}/uploads/a%20b.txt");
+    let deleted = gateway.send("DELETE", &path, None).await;
+    assert_eq!((deleted.code(), deleted.json()), (200, json!({ "success": true, "message": "Deleted a b.txt" })));
+    assert_eq!(gateway.send("DELETE", &path, None).await.code(), 404);
+    assert_eq!(gateway.send("DELETE", &format!("/api/threads/{thread}/uploads/%2e%2e"), None).await.code(), 400);
+    assert_eq!(names(&gateway, thread).await, ["l.bin"]);
+}
+
+#[tokio::test]
+async fn names_are_kept_apart_and_those_that_cannot_be_kept_are_named() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    let body = upload(&gateway, &thread, &[("files", "a.txt", b"1"), ("files", "..", b"2"), ("files", "a.txt", b"3")]).await.json();
+    let names: Vec<&Value> = body["files"].as_array().expect("files").iter().map(|file| &file["filename"]).collect();
+    assert_eq!(names, ["a.txt", "a_1.txt"]);
+    assert_eq!((&body["files"][1]["original_filename"], &body["skipped_files"]), (&json!("a.txt"), &json!([".."])));
+    let none = upload(&gateway, &thread, &[("files", "..", b"2")]).await.json();
+    assert_eq!((&none["success"], &none["files"]), (&json!(false), &json!([])));
+}
+
+#[tokio::test]
+async fn a_request_beyond_a_limit_leaves_nothing() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    let many: Vec<String> = (0..11).map(|number| format!("{number}.txt")).collect();
+    let many: Vec<(&str, &str, &[u8])> = many.iter().map(|name| ("files", name.as_str(), &b"x"[..])).collect();
+    let large = vec![0; 52_428_801];
+    let half = vec![0; 40_000_000];
+    let refused = [
+        (many, "Too many files: maximum is 10"),
+        (vec![("files", "a.txt", &b"x"[..]), ("files", "large.bin", &large[..])], "File too large: large.bin"),
+        (vec![("files", "a", &half[..]), ("files", "b", &half[..]), ("files", "c", &half[..])], "Total upload size too large"),
+    ];
+    for (parts, detail) in refused {
+        let answer = upload(&gateway, &thread, &parts).await;
+        assert_eq!((answer.code(), answer.json()), (413, json!({ "detail": detail })));
+        assert_eq!(names(&gateway, &thread).await, [""; 0]);
+    }
+    let empty = upload(&gateway, &thread, &[("files", "", b"")]).await;
+    assert_eq!((empty.code(), empty.json()), (400, json!({ "detail": "No files provided" })));
+    let path = format!("/api/threads/{thread}/uploads");
+    for (body, kind) in
+        [(form(&[("other", "a", b"x")]), BOUNDARY.1), (b"{}".to_vec(), "application/json"), (form(&[]), "multipart/form-data")]
+    {
+        let answer = gateway.raw("POST", &path, body, &[("content-type", kind)]).await;
+        assert_eq!((answer.code(), &answer.json()["detail"][0]["loc"]), (422, &json!(["body", "files"])), "{}", answer.text());
+    }
+    let cut = form(&[("files", "a.txt", b"content")]);
+    let cut = gateway.raw("POST", &path, cut[..cut.len() - 12].to_vec(), &[BOUNDARY]).await;
+    assert_eq!(cut.code(), 400);
+    assert_eq!(names(&gateway, &thread).await, [""; 0]);
+}
