@@ -129,5 +129,4 @@ async fn a_hanging_provider_does_not_hold_up_a_cancel() {
     let values = stream.next_named("metadata").await.expect("frame").expect("open").json().expect("json");
     assert_eq!(cancel(&rig, &thread, text(&values["run_id"]), "?wait=1").await.status, 204);
     assert_eq!(rig.talk(&thread).await[0], ("human".to_owned(), "[[delay 60000]]".to_owned()));
-    assert_eq!(rig.get(&format!("/api/threads/{thread}/state")).await.ok()["tasks"].is_array(), true);
 }
