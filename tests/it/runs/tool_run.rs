@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::rig::{Finished, Rig, body, list, talk, text, words};
+use crate::rig::{Finished, Rig, body, list, talk, text};
 
 const REPORT: &str = "/mnt/user-data/outputs/report.md";
 
