@@ -140,3 +140,19 @@ async fn the_platform_refuses_in_one_sentence() {
         assert!(answer.refusal(status).is_string(), "{}", answer.text);
     }
 }
+
+#[tokio::test]
+async fn odd_text_comes_back_as_it_was() {
+    let rig = Rig::start().await;
+    let odd = "nul \u{0} cr \r\n line \u{2028} mark \u{feff} right \u{202e} deer \u{1f98c} high \u{10ffff} then say \u{1f98c}x";
+    let run = rig.say(odd).await;
+    assert_eq!(rig.shown_run(&run.thread, &run.run).await["status"], "success");
+    let told = rig.talk(&run.thread).await;
+    assert_eq!((told[0].1.as_str(), told[1].1.as_str()), (odd, "\u{1f98c}x"));
+    let page = rig.get(&format!("/api/threads/{}/messages/page", run.thread)).await.ok();
+    assert_eq!(page["data"][0]["content"]["content"][0]["text"], odd);
+    let half = r#"{"input": {"messages": [{"role": "user", "content": "\ud800"}]}}"#;
+    let answer = rig.post_bytes(&format!("/api/threads/{}/runs", run.thread), half).await;
+    answer.refusal(answer.status.as_u16());
+    assert!(answer.status.is_client_error(), "{}", answer.status);
+}

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::rig::{Rig, body, text, until};
+use crate::rig::{Rig, body, text};
 
 #[tokio::test]
 async fn after_a_power_cut_every_run_is_over_and_every_thread_goes_on() {
@@ -60,9 +60,19 @@ async fn a_polite_stop_ends_runs_before_the_process() {
     let mut rig = Rig::start().await;
     let thread = rig.thread().await;
     let run = rig.background(&thread, &body("[[slow 2000x20ms]]")).await;
-    until("the run to begin", async || (rig.shown_run(&thread, &run).await["status"] == "running").then_some(())).await;
+    let mut viewer = rig.join(&thread, &run, None).await;
+    viewer.next_named("messages").await.expect("frame").expect("open");
     let status = rig.gateway.terminate().await.expect("stopped in time");
     assert!(status.success(), "{status}\n{}", rig.gateway.logs());
+    // A clean end without `end` would look to clients as if the answer were complete.
+    loop {
+        match viewer.next_frame().await {
+            Ok(Some(frame)) if frame.name() == "end" => break,
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("the stream of an unfinished run ended cleanly"),
+            Err(_) => break,
+        }
+    }
     rig.gateway.restart().await.expect("healthy again");
     let status = rig.settled(&thread, &run).await;
     assert!(matches!(status.as_str(), "interrupted" | "error"), "{status}");

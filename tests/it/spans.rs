@@ -21,18 +21,24 @@ use tracing_subscriber::{Layer, layer::Context, layer::SubscriberExt as _, regis
 
 /// Who was opened under whom, in order.
 #[derive(Debug, Clone, Default)]
-struct Opened(Arc<Mutex<Vec<(Option<&'static str>, &'static str)>>>);
+struct Opened(Arc<Mutex<Vec<Span>>>);
+
+#[derive(Debug)]
+struct Span {
+    parent: Option<&'static str>,
+    name: &'static str,
+}
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Opened {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let parent = context.span(id).and_then(|span| span.parent().map(|parent| parent.name()));
-        self.0.lock().push((parent, attributes.metadata().name()));
+        self.0.lock().push(Span { parent, name: attributes.metadata().name() });
     }
 }
 
 impl Opened {
     fn under(&self, parent: &str) -> Vec<&'static str> {
-        self.0.lock().iter().filter(|(above, _)| *above == Some(parent)).map(|(_, name)| *name).collect()
+        self.0.lock().iter().filter(|span| span.parent == Some(parent)).map(|span| span.name).collect()
     }
 }
 

@@ -129,5 +129,28 @@ async fn a_hanging_provider_does_not_hold_up_a_cancel() {
     let values = stream.next_named("metadata").await.expect("frame").expect("open").json().expect("json");
     assert_eq!(cancel(&rig, &thread, text(&values["run_id"]), "?wait=1").await.status, 204);
     assert_eq!(rig.talk(&thread).await[0], ("human".to_owned(), "[[delay 60000]]".to_owned()));
-    assert_eq!(rig.get(&format!("/api/threads/{thread}/state")).await.ok()["tasks"].is_array(), true);
+}
+
+#[tokio::test]
+async fn a_cancel_at_any_moment_leaves_a_thread_that_goes_on() {
+    let rig = Rig::start().await;
+    let thread = rig.thread().await;
+    for n in 0..24_u64 {
+        let run = rig.background(&thread, &body("[[slow 6x2ms]]")).await;
+        let action = if n % 2 == 0 { "interrupt" } else { "rollback" };
+        tokio::time::sleep(std::time::Duration::from_millis(n)).await;
+        let cancelled = cancel(&rig, &thread, &run, &format!("?wait=1&action={action}")).await;
+        assert!(matches!(cancelled.status.as_u16(), 204 | 409), "{n}: {} {}", cancelled.status, cancelled.text);
+        let status = rig.settled(&thread, &run).await;
+        let expected: &[&str] = match (cancelled.status.as_u16(), action) {
+            (409, _) => &["success"],
+            (_, "interrupt") => &["interrupted", "success"],
+            _ => &["error", "success"],
+        };
+        assert!(expected.contains(&status.as_str()), "{n}: {action} gave {status}");
+    }
+    let last = rig.run(&thread, &body("then say still here")).await;
+    assert_eq!(rig.shown_run(&thread, &last.run).await["status"], "success");
+    assert_eq!(rig.talk(&thread).await.last().map(|last| last.1.clone()).as_deref(), Some("still here"));
+    assert_eq!(rig.model.rejections(), 0);
 }

@@ -43,10 +43,10 @@ async fn runs_are_listed_newest_first() {
         let runs = rig.get(&format!("{path}{query}")).await.ok();
         list(&runs).iter().map(|run| text(&run["run_id"]).to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(ids("").await, [second.run.clone(), first.run.clone()]);
-    assert_eq!(ids("?limit=1").await, [second.run.clone()]);
-    assert_eq!(ids("?limit=1&offset=1").await, [first.run.clone()]);
-    assert_eq!(ids("?status=success").await, [first.run]);
+    assert_eq!(ids("").await, [&*second.run, &first.run]);
+    assert_eq!(ids("?limit=1").await, [&*second.run]);
+    assert_eq!(ids("?limit=1&offset=1").await, [&*first.run]);
+    assert_eq!(ids("?status=success").await, [&*first.run]);
     for query in ["?limit=-1", "?limit=x", "?offset=-1", "?limit=99999999999999999999"] {
         let refused = rig.get(&format!("{path}{query}")).await;
         assert_eq!(refused.status, 422, "{query}: {}", refused.text);

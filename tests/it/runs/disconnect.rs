@@ -50,3 +50,24 @@ async fn a_word_that_means_nothing_is_refused() {
     let refused = rig.post(&format!("/api/threads/{thread}/runs/stream"), &body_with("hi", json!({"on_disconnect": "panic"}))).await;
     assert_eq!(refused.refusal(422)[0]["type"], "literal_error");
 }
+
+#[tokio::test]
+async fn who_stops_waiting_stops_the_run_unless_it_shall_continue() {
+    let rig = Rig::start().await;
+    for (mode, end) in [("cancel", "interrupted"), ("continue", "success")] {
+        let thread = rig.thread().await;
+        let body = body_with("[[slow 40x20ms]]", json!({"on_disconnect": mode}));
+        let path = format!("/api/threads/{thread}/runs/wait");
+        let waiting = rig.post(&path, &body);
+        let runs = format!("/api/threads/{thread}/runs");
+        let begun = crate::rig::until("the run to begin", async || {
+            let run = rig.get(&runs).await.ok()[0].clone();
+            (run["status"] == "running").then(|| text(&run["run_id"]).to_owned())
+        });
+        let run = tokio::select! {
+            _answer = waiting => panic!("{mode}: it was not to end yet"),
+            run = begun => run,
+        };
+        assert_eq!(rig.settled(&thread, &run).await, end, "{mode}");
+    }
+}

@@ -8,6 +8,7 @@ mod framing;
 mod interrupts;
 mod join;
 mod multitask;
+mod platform;
 mod providers;
 mod replay;
 mod stateless;

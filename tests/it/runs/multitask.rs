@@ -89,6 +89,19 @@ async fn threads_do_not_hold_each_other_up() {
 }
 
 #[tokio::test]
+async fn many_runs_at_once_all_come_to_their_end() {
+    let rig = Rig::start().await;
+    let runs = (0..40).map(|n| {
+        let rig = &rig;
+        async move { rig.say(&format!("[[slow 20x5ms]] then say the answer to question number {n}")).await }
+    });
+    for (n, run) in join_all(runs).await.into_iter().enumerate() {
+        assert_eq!(run.names().last(), Some(&"end"));
+        assert_eq!(crate::rig::talk(&run.last_values())[1].1, format!("the answer to question number {n}"));
+    }
+}
+
+#[tokio::test]
 async fn a_strategy_that_is_none_is_refused() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::rig::{Finished, Rig, body, list, talk, text, words};
+use crate::rig::{Finished, Rig, body, list, talk, text};
 
 const REPORT: &str = "/mnt/user-data/outputs/report.md";
 
@@ -88,7 +88,6 @@ async fn what_was_presented_is_an_artifact_and_can_be_fetched() {
     assert_eq!(values["artifacts"], json!([REPORT]));
     let told: Vec<String> = talk(&values).into_iter().map(|(who, _)| who).collect();
     assert_eq!(told, ["human", "ai", "tool", "ai", "tool", "ai"]);
-    assert_eq!(words(&values["messages"].as_array().expect("list")[told.len() - 1]).as_str().is_empty(), false);
     let artifact = rig.get(&format!("/api/threads/{}/artifacts{REPORT}", run.thread)).await;
     assert_eq!((artifact.status.as_u16(), artifact.text.as_str()), (200, "# R\n"));
 }

@@ -3,6 +3,7 @@
 mod artifacts;
 mod create;
 mod delete;
+mod feed;
 mod history;
 mod patch;
 mod search;

@@ -78,6 +78,7 @@ impl Environment {
         self.working_dir.join(path)
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the one home of the environment")]
     fn picture() -> Result<Self, ConfigError> {
         let working_dir = std::env::current_dir().map_err(|source| ConfigError::Unreadable { path: PathBuf::from("."), source })?;
         #[expect(clippy::disallowed_methods, reason = "the one home of the environment")]

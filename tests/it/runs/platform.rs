@@ -1,0 +1,96 @@
+//! The same runs at the root, as the platform's clients expect them.
+
+use deerflow_tests::sse::SseStream;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::rig::{Answer, Rig, events, said, talk, text};
+
+fn body(words: &str) -> Value {
+    json!({
+        "assistant_id": "lead_agent",
+        "input": {"messages": [{"role": "user", "content": words}]},
+        "stream_mode": ["values", "messages-tuple"],
+        "stream_resumable": true,
+    })
+}
+
+async fn thread(rig: &Rig) -> String {
+    text(&rig.post("/threads", &json!({})).await.ok()["thread_id"]).to_owned()
+}
+
+async fn stream(rig: &Rig, thread: &str, words: &str) -> SseStream {
+    let request = rig.request(Method::POST, &format!("/threads/{thread}/runs/stream")).json(&body(words));
+    events(request.send().await.expect("answer")).await
+}
+
+#[tokio::test]
+async fn lines_end_with_both_characters_and_locations_have_no_prefix() {
+    let rig = Rig::start().await;
+    let thread = thread(&rig).await;
+    let stream = stream(&rig, &thread, "then say x").await;
+    let headers = stream.response().headers().clone();
+    let location = headers["content-location"].to_str().expect("text");
+    let run = location.strip_prefix(&format!("/threads/{thread}/runs/")).expect("a run's address");
+    assert_eq!(headers["location"], format!("/threads/{thread}/runs/{run}/stream"));
+    assert_eq!(headers["cache-control"], "no-store");
+    let frames = stream.collect().await.expect("whole stream");
+    for frame in &frames {
+        let (event, data) = (frame.name(), frame.data.as_deref().expect("data"));
+        let id = frame.id.as_ref().map_or_else(String::new, |id| format!("id: {id}\r\n"));
+        assert_eq!(frame.raw, format!("event: {event}\r\ndata: {data}\r\n{id}\r\n"));
+    }
+    assert_eq!(frames[0].name(), "metadata");
+    assert!(frames.iter().all(|frame| frame.name() != "messages" || frame.json().expect("json")[0]["type"] != "human"), "no echo");
+}
+
+#[tokio::test]
+async fn a_join_without_a_cursor_replays_nothing() {
+    let rig = Rig::start().await;
+    let thread = thread(&rig).await;
+    let whole = stream(&rig, &thread, "then say x").await;
+    let location = whole.response().headers()["content-location"].to_str().expect("text").to_owned();
+    let whole = whole.collect().await.expect("whole stream");
+    let join = async |cursor: Option<&str>| {
+        let mut request = rig.request(Method::GET, &format!("{location}/stream"));
+        if let Some(cursor) = cursor {
+            request = request.header("last-event-id", cursor);
+        }
+        let frames = events(request.send().await.expect("answer")).await.collect().await.expect("whole stream");
+        frames.into_iter().filter(|frame| frame.name() != "end").map(|frame| frame.raw).collect::<Vec<_>>()
+    };
+    let raw: Vec<_> = whole.into_iter().filter(|frame| frame.name() != "end").map(|frame| frame.raw).collect();
+    assert!(join(None).await.is_empty());
+    assert_eq!(join(Some("-1")).await, raw);
+}
+
+#[tokio::test]
+async fn a_waiting_answer_is_json_from_the_first_byte_to_the_last() {
+    let rig = Rig::start().await;
+    let thread = thread(&rig).await;
+    let answer = rig.post(&format!("/threads/{thread}/runs/wait"), &body("[[delay 6000]] then say x")).await;
+    assert!(answer.text.starts_with('\n'), "a sign of life while waiting: {:?}", &answer.text[..20]);
+    assert_eq!(talk(&answer.ok()), said(&[("human", "[[delay 6000]] then say x"), ("ai", "x")]));
+}
+
+#[tokio::test]
+async fn a_temporary_thread_goes_with_its_run() {
+    let rig = Rig::start().await;
+    let answer = rig.post("/runs/wait", &body("then say x")).await;
+    assert_eq!(talk(&answer.ok()).len(), 2);
+    let location = answer.headers["content-location"].to_str().expect("text").to_owned();
+    let (thread, _) = location.strip_prefix("/threads/").and_then(|rest| rest.split_once('/')).expect("a thread");
+    rig.get(&format!("/threads/{thread}")).await.refusal(404);
+    assert_eq!(rig.post("/threads/search", &json!({})).await.ok(), json!([]));
+}
+
+#[tokio::test]
+async fn a_refused_run_is_plain_json_also_where_a_stream_was_asked_for() {
+    let rig = Rig::start().await;
+    let thread = thread(&rig).await;
+    stream(&rig, &thread, "[[slow 1000x10ms]]").await.next_named("metadata").await.expect("frame");
+    let mut busy = body("hi");
+    busy["multitask_strategy"] = json!("reject");
+    let refused = Answer::of(rig.request(Method::POST, &format!("/threads/{thread}/runs/stream")).json(&busy)).await;
+    assert!(refused.refusal(409).is_string());
+}
