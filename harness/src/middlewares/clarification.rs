@@ -135,17 +135,15 @@ fn without_tags(text: &str) -> String {
     let mut rest = text;
     while let Some(open) = rest.find('<') {
         let inside = &rest[open + 1..];
-        let is_tag = inside.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/');
-        match inside.find('>').filter(|_| is_tag) {
-            Some(close) => {
-                plain.push_str(&rest[..open]);
-                rest = &inside[close + 1..];
-            }
-            None => {
-                plain.push_str(&rest[..=open]);
-                rest = inside;
-            }
+        if !inside.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/') {
+            plain.push_str(&rest[..=open]);
+            rest = inside;
+            continue;
         }
+        // Where no tag can end, none does further on either.
+        let Some(close) = inside.find('>') else { break };
+        plain.push_str(&rest[..open]);
+        rest = &inside[close + 1..];
     }
     plain + rest
 }

@@ -60,6 +60,7 @@ fn options_are_understood_in_every_form_that_models_write() {
         (json!("just one"), vec!["just one"]),
         (json!({"first": "a", "more": {"second": "b"}}), vec!["a", "b"]),
         (json!(["<option>a</option>", "x < y", "1 <", "<"]), vec!["a", "x < y", "1 <", "<"]),
+        (json!(["1 < 2 <b>c</b> <open", "a</"]), vec!["1 < 2 c <open", "a</"]),
         (json!(null), vec![]),
     ] {
         assert_eq!(options_of(Some(&written)), understood, "{written}");
@@ -73,4 +74,12 @@ fn a_card_without_ids_or_texts_is_still_a_card_with_a_stable_id() {
     assert_eq!(made.message_id, card(&call).message_id);
     assert_eq!(made.message_id.as_ref().map(|id| id.len()), Some("clarification:".len() + 16));
     assert_eq!(made.artifact["human_input"]["input_mode"], "free_text");
+}
+
+#[test]
+fn an_option_full_of_tags_that_never_end_is_read_in_one_go() {
+    let hostile = "<a".repeat(200_000);
+    assert_eq!(options_of(Some(&json!([hostile.clone()]))), [hostile]);
+    let lone = "< ".repeat(200_000);
+    assert_eq!(options_of(Some(&json!([lone.clone()]))), [lone.trim()]);
 }
