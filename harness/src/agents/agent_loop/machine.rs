@@ -43,8 +43,8 @@ pub enum Step {
 pub struct ToolsDone {
     /// A tool asked for the end of the run.
     pub goto_end: bool,
-    /// Every call of the batch was to a known tool whose result is the run's result.
-    pub all_return_direct: bool,
+    /// Whether the result of every known tool that ended is the run's result; `None` when none has ended.
+    pub all_return_direct: Option<bool>,
     /// Calls that asked a person instead of giving a result: call id and question.
     pub questions: Vec<(String, Value)>,
 }
@@ -146,11 +146,11 @@ impl LoopMachine {
     pub fn tools_done(&mut self, done: ToolsDone) {
         let task = self.task_id();
         self.saved.batch.goto_end |= done.goto_end;
-        self.saved.batch.all_direct &= done.all_return_direct;
+        self.saved.batch.all_direct = both(self.saved.batch.all_direct, done.all_return_direct);
         self.saved.questions.asked(done.questions, task);
         if self.saved.questions.is_empty() {
             let batch = std::mem::take(&mut self.saved.batch);
-            self.advance(if batch.goto_end || batch.all_direct { self.nodes.exit() } else { self.nodes.loop_entry() });
+            self.advance(if batch.goto_end || batch.all_direct == Some(true) { self.nodes.exit() } else { self.nodes.loop_entry() });
         } else {
             // The node is still due, as the same task, until every question has its answer.
             self.steps += 1;
@@ -217,6 +217,11 @@ impl LoopMachine {
         self.released = false;
         self.place = next;
     }
+}
+
+/// What several goes at a batch say together; a go in which nothing ended says nothing.
+fn both(before: Option<bool>, now: Option<bool>) -> Option<bool> {
+    before.into_iter().chain(now).reduce(|all, direct| all && direct)
 }
 
 #[cfg(test)]

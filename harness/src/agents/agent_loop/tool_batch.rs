@@ -34,7 +34,7 @@ struct CallEnd {
     update: Option<StateUpdate>,
     question: Option<(String, Value)>,
     goto_end: bool,
-    /// Whether the result is the run's result; `None` when no known tool was called.
+    /// Whether the result is the run's result; `None` when it asked, or is no known tool.
     direct: Option<bool>,
     ended: Option<AgentError>,
 }
@@ -48,9 +48,8 @@ pub(super) async fn run_batch(
     calls: Vec<DueCall>,
 ) -> BatchEnd {
     let ends = join_all(calls.into_iter().map(|call| run_call(parts, ctx, state, meta, call))).await;
-    let known: Vec<bool> = ends.iter().filter_map(|end| end.direct).collect();
     let mut batch = BatchEnd::default();
-    batch.done.all_return_direct = !known.is_empty() && known.iter().all(|direct| *direct);
+    batch.done.all_return_direct = ends.iter().filter_map(|end| end.direct).reduce(|all, direct| all && direct);
     for end in ends {
         batch.updates.extend(end.update);
         batch.done.questions.extend(end.question);
