@@ -40,12 +40,18 @@ fn machine_for(parts: &Assembly, input: &AgentInput, ctx: &RunContext) -> Result
         interrupt_after: ctx.interrupt_after.clone(),
     };
     let nodes = parts.nodes.clone();
+    let seed = Uuid::new_v5(&Uuid::NAMESPACE_OID, ctx.run_id.as_str().as_bytes());
     if input.start == AgentStart::Fresh {
-        let seed = Uuid::new_v5(&Uuid::NAMESPACE_OID, ctx.run_id.as_str().as_bytes());
         return Ok(Some(LoopMachine::new(nodes, bounds, seed)));
     }
     let Some(saved) = input.machine.clone() else {
-        return if input.state.messages().is_empty() { Err(AgentError::EmptyInput) } else { Ok(None) };
+        return match (&input.start, input.state.messages()) {
+            (_, []) => Err(AgentError::EmptyInput),
+            (AgentStart::Continue, messages) if !parts.has_last_word(messages) => {
+                Ok(LoopMachine::for_state(nodes, bounds, seed, &input.state))
+            }
+            _ => Ok(None),
+        };
     };
     let mut machine = LoopMachine::restore(nodes, bounds, saved)?;
     if let AgentStart::Resume(answers) = &input.start {

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::calls::{DueCall, calls_without_result, last_answer};
 use super::nodes::{LoopNodes, Place};
 use super::saved::Saved;
+use crate::messages::MessageKind;
 use crate::middlewares::{Jump, Phase};
 use crate::runtime::agent::{AgentError, StopKind};
 use crate::runtime::checkpoint::PendingTask;
@@ -80,6 +81,19 @@ impl LoopMachine {
     pub fn new(nodes: Arc<LoopNodes>, bounds: RunBounds, seed: Uuid) -> Self {
         let place = nodes.entry();
         Self { saved: Saved::new(seed), nodes, bounds, place, steps: 0, released: false, halted: false }
+    }
+
+    /// A machine at what the state asks for, where none was saved because the state was written from outside: the tools for
+    /// calls without results, the model for a question or for results. None when there is nothing to do.
+    pub fn for_state(nodes: Arc<LoopNodes>, bounds: RunBounds, seed: Uuid, state: &ThreadState) -> Option<Self> {
+        let messages = state.messages();
+        let place = match &messages.last()?.kind {
+            MessageKind::Human => nodes.entry(),
+            MessageKind::Ai { .. } | MessageKind::Tool { .. } if !calls_without_result(messages).is_empty() => Place::Tools,
+            MessageKind::Tool { .. } => nodes.loop_entry(),
+            _ => return None,
+        };
+        Some(Self { place, released: true, ..Self::new(nodes, bounds, seed) })
     }
 
     /// A machine where another one stood when it was saved, perhaps in another process; super-steps are counted anew.

@@ -29,6 +29,22 @@ pub(super) struct BatchEnd {
     pub(super) ended: Option<AgentError>,
 }
 
+impl Assembly {
+    /// Whether a conversation that ends in tool results ended with them: in a question to the user, or in results that are the
+    /// run's result.
+    pub(super) fn has_last_word(&self, messages: &[Message]) -> bool {
+        let results = || messages.iter().rev().take_while(|message| message.tool_call_id().is_some());
+        let is_card =
+            |message: &Message| matches!(&message.kind, MessageKind::Tool { artifact, .. } if artifact.get("human_input").is_some());
+        let is_direct = |message: &Message| {
+            let tool = message.name.as_deref().and_then(|name| self.tools.get(name))?;
+            let well = matches!(message.kind, MessageKind::Tool { status: ToolStatus::Success, .. });
+            Some(tool.return_direct() && well)
+        };
+        results().any(is_card) || results().filter_map(is_direct).reduce(|all, direct| all && direct) == Some(true)
+    }
+}
+
 /// What one call came to.
 struct CallEnd {
     update: Option<StateUpdate>,
