@@ -43,7 +43,8 @@ impl RunEventCallback {
         self.push("run.start", category::TRACE, json!({ "chain": assistant }), Map::new());
     }
 
-    /// The first human message of the input that belongs in a transcript: not hidden, or an answer to a question of ours.
+    /// The last human message of the input that belongs in a transcript: not hidden, or an answer to a question of ours. The
+    /// last, for a client may send the messages of before once more with its question.
     pub(crate) fn human(&mut self, state: &ThreadState, input_ids: &[String]) {
         let persistable = |message: &&Message| {
             message.is_human()
@@ -51,7 +52,7 @@ impl RunEventCallback {
                 && (!message.flag(kwargs::HIDE_FROM_UI) || message.additional_kwargs.contains_key(kwargs::HUMAN_INPUT_RESPONSE))
                 && message.id.as_ref().is_some_and(|id| input_ids.contains(id))
         };
-        if let Some(message) = state.messages().iter().find(persistable) {
+        if let Some(message) = state.messages().iter().rfind(persistable) {
             self.human = Human::Awaited(message.clone());
         }
     }
