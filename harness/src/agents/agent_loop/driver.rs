@@ -144,12 +144,15 @@ impl Driver {
                 return Err(AgentError::Model { message: text });
             }
         };
-        let spoken_for = !provider.has_streamed(&message);
-        let update = self.with_ids(StateUpdate::messages([message]));
-        if spoken_for {
-            for message in &update.messages {
-                self.ctx.sink.emit(AgentEvent::Message(message.clone(), meta.clone()));
-            }
+        let message = self.with_id(message);
+        let broken = provider.take_broken(&message);
+        let update = StateUpdate::messages(broken.iter().map(|call| call.message.clone()).chain([message.clone()]));
+        for call in broken {
+            self.ctx.sink.emit(AgentEvent::ModelCall(call));
+        }
+        if !provider.has_streamed(&message) {
+            self.ctx.sink.emit(AgentEvent::ModelCall(provider.stand_in(&message, &self.ctx)));
+            self.ctx.sink.emit(AgentEvent::Message(message, meta));
         }
         self.reduce(vec![update.clone()])?;
         self.end_task(MODEL, task, json!(update), None);
@@ -224,10 +227,12 @@ impl Driver {
 
     /// Viewers and the state must agree on the id of every new message.
     fn with_ids(&self, mut update: StateUpdate) -> StateUpdate {
-        for message in update.messages.iter_mut().filter(|message| message.id.is_none()) {
-            *message = message.with(|body| body.id = Some(self.ctx.ids.message_id()));
-        }
+        update.messages = update.messages.into_iter().map(|message| self.with_id(message)).collect();
         update
+    }
+
+    fn with_id(&self, message: Message) -> Message {
+        if message.id.is_some() { message } else { message.with(|body| body.id = Some(self.ctx.ids.message_id())) }
     }
 
     fn start_task(&self, node: &str, input: Value) -> String {

@@ -138,13 +138,16 @@ impl RunEventCallback {
         self.write_human();
         self.llm_calls += 1;
         self.answers.extend(call.message.id.clone());
-        let metadata = Map::from_iter([
+        let mut metadata = Map::from_iter([
             ("caller".to_owned(), json!(call.caller)),
             ("model".to_owned(), json!(call.model)),
             ("usage".to_owned(), json!(call.usage)),
             ("latency_ms".to_owned(), json!(call.latency_ms)),
             ("llm_call_index".to_owned(), json!(self.llm_calls)),
         ]);
+        if call.message.flag(kwargs::INCOMPLETE) {
+            metadata.insert("incomplete".to_owned(), json!(true));
+        }
         self.message("llm.ai.response", &call.message, metadata);
     }
 
