@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::middleware::{Hooks, Middleware};
 use super::next::ToolNext;
-use crate::messages::ToolCall;
+use crate::messages::{Message, ToolCall};
 use crate::tools::builtins::ASK_CLARIFICATION;
 use crate::tools::{ToolContext, ToolControl, ToolError, ToolOutput};
 
@@ -37,19 +37,19 @@ impl Middleware for ClarificationMiddleware {
         if ctx.run.option_bool(DISABLED) == Some(true) {
             return Ok(ToolOutput::text(DECIDE_YOURSELF));
         }
-        Ok(card(call))
+        Ok(card(call, ctx.state.messages()))
     }
 }
 
 /// The question as a card. Calling twice gives the same ids, so a repeated card replaces the first.
-fn card(call: &ToolCall) -> ToolOutput {
+fn card(call: &ToolCall, messages: &[Message]) -> ToolOutput {
     let text = |key: &str| call.args.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
     let kind = text("clarification_type").unwrap_or("missing_info");
     let question = text("question").unwrap_or("Could you tell me more?");
     let context = text("context");
     let options = options_of(call.args.get("options"));
     let content = rendered(kind, question, context, &options);
-    let request_id = format!("clarification:{}", if call.id.is_empty() { digest(&content) } else { call.id.clone() });
+    let request_id = own_id(format!("clarification:{}", if call.id.is_empty() { digest(&content) } else { call.id.clone() }), messages);
     let mut request = Map::from_iter([
         ("version".to_owned(), json!(1)),
         ("kind".to_owned(), json!("human_input_request")),
@@ -74,6 +74,16 @@ fn card(call: &ToolCall) -> ToolOutput {
         message_id: Some(request_id),
         control: ToolControl::End,
         ..ToolOutput::text(content)
+    }
+}
+
+/// The id, unless an earlier answer's card has it: some providers count their calls anew in every answer.
+fn own_id(id: String, messages: &[Message]) -> String {
+    let Some(at) = messages.iter().rposition(Message::is_ai) else { return id };
+    let taken = messages[..at].iter().any(|message| message.id.as_ref() == Some(&id));
+    match &messages[at].id {
+        Some(answer) if taken => format!("{id}:{answer}"),
+        _ => id,
     }
 }
 
@@ -135,17 +145,15 @@ fn without_tags(text: &str) -> String {
     let mut rest = text;
     while let Some(open) = rest.find('<') {
         let inside = &rest[open + 1..];
-        let is_tag = inside.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/');
-        match inside.find('>').filter(|_| is_tag) {
-            Some(close) => {
-                plain.push_str(&rest[..open]);
-                rest = &inside[close + 1..];
-            }
-            None => {
-                plain.push_str(&rest[..=open]);
-                rest = inside;
-            }
+        if !inside.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/') {
+            plain.push_str(&rest[..=open]);
+            rest = inside;
+            continue;
         }
+        // Where no tag can end, none does further on either.
+        let Some(close) = inside.find('>') else { break };
+        plain.push_str(&rest[..open]);
+        rest = &inside[close + 1..];
     }
     plain + rest
 }

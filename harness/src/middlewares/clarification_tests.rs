@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::agents::AgentBuilder;
 use crate::agents::test_support::*;
-use crate::messages::{Message, MessageKind};
+use crate::messages::MessageKind;
 use crate::runtime::agent::{Agent, StopKind};
 use crate::tools::builtins::AskClarification;
 
@@ -44,6 +44,21 @@ async fn a_question_is_shown_as_a_card_and_ends_the_run_after_its_siblings() {
 }
 
 #[tokio::test]
+async fn a_card_stays_when_a_later_answer_gives_its_call_the_same_id() {
+    let asking = || vec![calls([("call_0", "ask_clarification", question())])];
+    let first = ask(&agent(asking()), "paint").await;
+    let mut messages = first.state().messages().to_vec();
+    messages.push(Message::human("red"));
+    let second = run(&agent(asking()), fresh(state_of(messages)), |_| {}).await;
+    let ids: Vec<_> = second.state().messages().iter().map(|message| message.id.as_deref().unwrap()).collect();
+    assert_eq!(ids.len(), 6);
+    assert_eq!(ids[2], "clarification:call_0");
+    assert_eq!(ids[5], format!("clarification:call_0:{}", ids[4]));
+    let MessageKind::Tool { artifact, .. } = &second.state().messages()[5].kind else { panic!("not a result") };
+    assert_eq!(artifact["human_input"]["request_id"], ids[5]);
+}
+
+#[tokio::test]
 async fn a_run_without_a_person_goes_on_by_its_own_judgement() {
     let agent = agent(vec![calls([("c", "ask_clarification", question())]), Reply::Say("I chose red")]);
     let options = Arc::new(Map::from_iter([(DISABLED.to_owned(), json!(true))]));
@@ -60,6 +75,7 @@ fn options_are_understood_in_every_form_that_models_write() {
         (json!("just one"), vec!["just one"]),
         (json!({"first": "a", "more": {"second": "b"}}), vec!["a", "b"]),
         (json!(["<option>a</option>", "x < y", "1 <", "<"]), vec!["a", "x < y", "1 <", "<"]),
+        (json!(["1 < 2 <b>c</b> <open", "a</"]), vec!["1 < 2 c <open", "a</"]),
         (json!(null), vec![]),
     ] {
         assert_eq!(options_of(Some(&written)), understood, "{written}");
@@ -69,8 +85,16 @@ fn options_are_understood_in_every_form_that_models_write() {
 #[test]
 fn a_card_without_ids_or_texts_is_still_a_card_with_a_stable_id() {
     let call = ToolCall::new("", ASK_CLARIFICATION, Map::new());
-    let made = card(&call);
-    assert_eq!(made.message_id, card(&call).message_id);
+    let made = card(&call, &[]);
+    assert_eq!(made.message_id, card(&call, &[]).message_id);
     assert_eq!(made.message_id.as_ref().map(|id| id.len()), Some("clarification:".len() + 16));
     assert_eq!(made.artifact["human_input"]["input_mode"], "free_text");
+}
+
+#[test]
+fn an_option_full_of_tags_that_never_end_is_read_in_one_go() {
+    let hostile = "<a".repeat(200_000);
+    assert_eq!(options_of(Some(&json!([hostile.clone()]))), [hostile]);
+    let lone = "< ".repeat(200_000);
+    assert_eq!(options_of(Some(&json!([lone.clone()]))), [lone.trim()]);
 }

@@ -29,21 +29,20 @@ impl Middleware for LlmErrorMiddleware {
     }
 
     async fn wrap_model_call(&self, request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
-        let id = request.message_id.clone();
         match next.run(request).await {
             Ok(message) => Ok(message),
             Err(error) => {
                 tracing::warn!(%error, reason = error.kind.as_str(), "a model call failed for good");
-                Ok(fallback(id, &error))
+                Ok(fallback(&error))
             }
         }
     }
 }
 
-fn fallback(id: String, error: &ModelError) -> Message {
+/// A message of its own, without the id that was meant for the answer: under that one viewers may have read a part of it.
+fn fallback(error: &ModelError) -> Message {
     let detail: String = error.to_string().chars().take(MAX_DETAIL_CHARS).collect();
     Message::ai(user_text(error)).with(|body| {
-        body.id = Some(id);
         for (key, value) in [
             (kwargs::ERROR_FALLBACK, Value::Bool(true)),
             ("error_type", json!("ModelError")),

@@ -4,7 +4,7 @@
 //! cancelled run, a truncated answer or a careless provider leaves just that. So: calls get an id and a name where they have
 //! none, results move behind their calls in call order, orphans go, and a call without a result gets one that says why.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -51,12 +51,19 @@ pub fn repair(messages: Vec<Message>) -> Vec<Message> {
 
 /// Gives each result to the nearest call of its id that came before it and has none yet.
 fn pair_by_id(messages: &[Message], slots: &mut [Vec<Slot>]) {
-    for (at, result) in messages.iter().enumerate() {
-        let Some(id) = result.tool_call_id().filter(|id| !id.is_empty()) else { continue };
-        let mut open = slots[..at].iter_mut().rev().flatten().filter(|slot| slot.given_id == id && slot.result.is_none());
-        if let Some(slot) = open.next() {
-            slot.result = Some(result.clone());
+    // The open calls of each id so far, the nearest last.
+    let mut open: HashMap<&str, Vec<(usize, usize)>> = HashMap::new();
+    let mut pairs = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        if let Some(id) = message.tool_call_id().filter(|id| !id.is_empty()) {
+            pairs.extend(open.get_mut(id).and_then(Vec::pop).map(|place| (place, message)));
         }
+        for (nth, slot) in slots[at].iter().enumerate().rev() {
+            open.entry(&slot.given_id).or_default().push((at, nth));
+        }
+    }
+    for ((at, nth), result) in pairs {
+        slots[at][nth].result = Some(result.clone());
     }
 }
 
@@ -64,22 +71,38 @@ fn pair_by_id(messages: &[Message], slots: &mut [Vec<Slot>]) {
 /// name where that leaves no doubt.
 fn pair_without_id(messages: &[Message], slots: &mut [Vec<Slot>]) {
     for (at, slots) in slots.iter_mut().enumerate() {
+        let mut open: Vec<&mut Slot> = slots.iter_mut().filter(|slot| slot.given_id.is_empty()).collect();
+        if open.is_empty() {
+            continue;
+        }
         let behind = messages[at + 1..].iter().take_while(|message| !message.is_ai());
         let results: Vec<&Message> = behind.filter(|message| message.tool_call_id() == Some("")).collect();
-        let mut open: Vec<&mut Slot> = slots.iter_mut().filter(|slot| slot.given_id.is_empty()).collect();
         if open.len() == results.len() && open.iter().zip(&results).all(|(slot, result)| slot.may_have(result)) {
             for (slot, result) in open.into_iter().zip(results) {
                 slot.result = Some(result.clone());
             }
             continue;
         }
+        let sole = sole_by_name(&open);
         for result in results {
-            let mut fitting = open.iter_mut().filter(|slot| slot.may_have(result));
-            if let (Some(slot), None) = (fitting.next(), fitting.next()) {
-                slot.result.get_or_insert_with(|| result.clone());
+            let fitting = match result.name.as_deref().filter(|name| !name.is_empty()) {
+                Some(name) => sole.get(name).copied().flatten(),
+                None => (open.len() == 1).then_some(0),
+            };
+            if let Some(nth) = fitting {
+                open[nth].result.get_or_insert_with(|| result.clone());
             }
         }
     }
+}
+
+/// Where the call of each name stands; none where several have it.
+fn sole_by_name(open: &[&mut Slot]) -> HashMap<String, Option<usize>> {
+    let mut sole = HashMap::new();
+    for (nth, slot) in open.iter().enumerate() {
+        sole.entry(slot.call.name.clone()).and_modify(|place| *place = None).or_insert(Some(nth));
+    }
+    sole
 }
 
 fn slots_of(at: usize, message: &Message) -> Vec<Slot> {

@@ -104,6 +104,25 @@ fn empty_ids_are_paired_by_position_or_by_an_unmistakable_name() {
 }
 
 #[test]
+fn results_of_one_id_go_to_the_nearest_calls_first_and_in_call_order() {
+    let nearest = ai(vec![call("a", "ls"), call("a", "ls")], vec![]);
+    let repaired =
+        repair(vec![ai(vec![call("a", "ls")], vec![]), nearest, result("a", "ls", "1"), result("a", "ls", "2"), result("a", "ls", "3")]);
+    assert_paired(&repaired);
+    let texts: Vec<String> = repaired.iter().filter(|message| !message.is_ai()).map(|message| message.content.text()).collect();
+    assert_eq!(texts, ["3", "1", "2"]);
+}
+
+#[test]
+fn thousands_of_orphans_beside_thousands_of_calls_are_repaired_in_one_go() {
+    let calls = (0..10_000).map(|nth| call(&format!("c{nth}"), "ls")).chain((0..10_000).map(|_| call("", "ls"))).collect();
+    let orphans = (0..20_000).map(|nth| result(if nth % 2 == 0 { "orphan" } else { "" }, "cat", "r"));
+    let repaired = repair(std::iter::once(ai(calls, vec![])).chain(orphans.clone()).collect());
+    assert_eq!(repaired.len(), 1 + 20_000);
+    assert!(repair(orphans.collect()).is_empty());
+}
+
+#[test]
 fn a_call_without_a_result_is_told_why() {
     let messages = vec![ai(vec![call("a", "ls"), call("b", " ")], vec![invalid("c", "ls"), invalid("d", "write_file"), invalid("", "")])];
     let repaired = repair(messages);

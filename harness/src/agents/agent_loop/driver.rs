@@ -40,12 +40,18 @@ fn machine_for(parts: &Assembly, input: &AgentInput, ctx: &RunContext) -> Result
         interrupt_after: ctx.interrupt_after.clone(),
     };
     let nodes = parts.nodes.clone();
+    let seed = Uuid::new_v5(&Uuid::NAMESPACE_OID, ctx.run_id.as_str().as_bytes());
     if input.start == AgentStart::Fresh {
-        let seed = Uuid::new_v5(&Uuid::NAMESPACE_OID, ctx.run_id.as_str().as_bytes());
         return Ok(Some(LoopMachine::new(nodes, bounds, seed)));
     }
     let Some(saved) = input.machine.clone() else {
-        return if input.state.messages().is_empty() { Err(AgentError::EmptyInput) } else { Ok(None) };
+        return match (&input.start, input.state.messages()) {
+            (_, []) => Err(AgentError::EmptyInput),
+            (AgentStart::Continue, messages) if !parts.has_last_word(messages) => {
+                Ok(LoopMachine::for_state(nodes, bounds, seed, &input.state))
+            }
+            _ => Ok(None),
+        };
     };
     let mut machine = LoopMachine::restore(nodes, bounds, saved)?;
     if let AgentStart::Resume(answers) = &input.start {
@@ -138,12 +144,15 @@ impl Driver {
                 return Err(AgentError::Model { message: text });
             }
         };
-        let spoken_for = !provider.has_streamed(&message);
-        let update = self.with_ids(StateUpdate::messages([message]));
-        if spoken_for {
-            for message in &update.messages {
-                self.ctx.sink.emit(AgentEvent::Message(message.clone(), meta.clone()));
-            }
+        let message = self.with_id(message);
+        let broken = provider.take_broken(&message);
+        let update = StateUpdate::messages(broken.iter().map(|call| call.message.clone()).chain([message.clone()]));
+        for call in broken {
+            self.ctx.sink.emit(AgentEvent::ModelCall(call));
+        }
+        if !provider.has_streamed(&message) {
+            self.ctx.sink.emit(AgentEvent::ModelCall(provider.stand_in(&message, &self.ctx)));
+            self.ctx.sink.emit(AgentEvent::Message(message, meta));
         }
         self.reduce(vec![update.clone()])?;
         self.end_task(MODEL, task, json!(update), None);
@@ -218,10 +227,12 @@ impl Driver {
 
     /// Viewers and the state must agree on the id of every new message.
     fn with_ids(&self, mut update: StateUpdate) -> StateUpdate {
-        for message in update.messages.iter_mut().filter(|message| message.id.is_none()) {
-            *message = message.with(|body| body.id = Some(self.ctx.ids.message_id()));
-        }
+        update.messages = update.messages.into_iter().map(|message| self.with_id(message)).collect();
         update
+    }
+
+    fn with_id(&self, message: Message) -> Message {
+        if message.id.is_some() { message } else { message.with(|body| body.id = Some(self.ctx.ids.message_id())) }
     }
 
     fn start_task(&self, node: &str, input: Value) -> String {

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::agents::AgentBuilder;
 use crate::agents::test_support::*;
 use crate::messages::{Message, MessageKind, ToolStatus};
-use crate::runtime::agent::{Agent, AgentError, AgentEvent, AgentStart, StopKind};
+use crate::runtime::agent::{Agent, AgentError, AgentEvent, AgentInput, AgentStart, StopKind};
 use crate::runtime::runs::NodeSelector;
 use crate::state::{StateUpdate, ThreadState};
 use crate::tools::{Tool, ToolContext, ToolControl, ToolError, ToolOutput};
@@ -175,6 +175,32 @@ async fn going_on_with_nothing_due_leaves_the_thread_alone_and_an_empty_thread_i
     input.start = AgentStart::Continue;
     assert!(matches!(run(&agent, input, |_| {}).await.outcome, Err(AgentError::EmptyInput)));
     assert_eq!(model.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_state_written_from_outside_says_itself_what_is_due() {
+    let go_on_with = async |messages: Vec<Message>, replies: Vec<Reply>| {
+        let (agent, _) = agent(replies);
+        let input = AgentInput { start: AgentStart::Continue, ..fresh(state_of(messages)) };
+        let said = run(&agent, input, |_| {}).await;
+        assert!(completed(&said));
+        if said.events.is_empty() { vec![] } else { said.transcript() }
+    };
+    let called = ask(&agent([calls([("a", "obey", text("x"))]), Reply::Say("-")]).0, "go").await.state().messages()[..2].to_vec();
+    let result = Message::tool(&called[1].tool_calls()[0], "given", ToolStatus::Success);
+    let done = || vec![Reply::Say("done")];
+    assert_eq!(go_on_with(called.clone(), done()).await, ["human:go", "ai:", "tool:x", "ai:done"]);
+    let answered = [called.clone(), vec![result.clone()]].concat();
+    assert_eq!(go_on_with(answered.clone(), done()).await, ["human:go", "ai:", "tool:given", "ai:done"]);
+    let asked = [called.clone(), vec![Message::human("and?")]].concat();
+    assert_eq!(go_on_with(asked, done()).await, ["human:go", "ai:", "human:and?", "ai:done"]);
+    let card = result.with(|body| {
+        if let MessageKind::Tool { artifact, .. } = &mut body.kind {
+            *artifact = json!({ "human_input": {} });
+        }
+    });
+    let waiting = [called, vec![card]].concat();
+    assert!(go_on_with(waiting, done()).await.is_empty(), "the user is to speak");
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::calls::{DueCall, calls_without_result, last_answer};
 use super::nodes::{LoopNodes, Place};
 use super::saved::Saved;
+use crate::messages::MessageKind;
 use crate::middlewares::{Jump, Phase};
 use crate::runtime::agent::{AgentError, StopKind};
 use crate::runtime::checkpoint::PendingTask;
@@ -43,8 +44,8 @@ pub enum Step {
 pub struct ToolsDone {
     /// A tool asked for the end of the run.
     pub goto_end: bool,
-    /// Every call of the batch was to a known tool whose result is the run's result.
-    pub all_return_direct: bool,
+    /// Whether the result of every known tool that ended is the run's result; `None` when none has ended.
+    pub all_return_direct: Option<bool>,
     /// Calls that asked a person instead of giving a result: call id and question.
     pub questions: Vec<(String, Value)>,
 }
@@ -80,6 +81,19 @@ impl LoopMachine {
     pub fn new(nodes: Arc<LoopNodes>, bounds: RunBounds, seed: Uuid) -> Self {
         let place = nodes.entry();
         Self { saved: Saved::new(seed), nodes, bounds, place, steps: 0, released: false, halted: false }
+    }
+
+    /// A machine at what the state asks for, where none was saved because the state was written from outside: the tools for
+    /// calls without results, the model for a question or for results. None when there is nothing to do.
+    pub fn for_state(nodes: Arc<LoopNodes>, bounds: RunBounds, seed: Uuid, state: &ThreadState) -> Option<Self> {
+        let messages = state.messages();
+        let place = match &messages.last()?.kind {
+            MessageKind::Human => nodes.entry(),
+            MessageKind::Ai { .. } | MessageKind::Tool { .. } if !calls_without_result(messages).is_empty() => Place::Tools,
+            MessageKind::Tool { .. } => nodes.loop_entry(),
+            _ => return None,
+        };
+        Some(Self { place, released: true, ..Self::new(nodes, bounds, seed) })
     }
 
     /// A machine where another one stood when it was saved, perhaps in another process; super-steps are counted anew.
@@ -146,11 +160,11 @@ impl LoopMachine {
     pub fn tools_done(&mut self, done: ToolsDone) {
         let task = self.task_id();
         self.saved.batch.goto_end |= done.goto_end;
-        self.saved.batch.all_direct &= done.all_return_direct;
+        self.saved.batch.all_direct = both(self.saved.batch.all_direct, done.all_return_direct);
         self.saved.questions.asked(done.questions, task);
         if self.saved.questions.is_empty() {
             let batch = std::mem::take(&mut self.saved.batch);
-            self.advance(if batch.goto_end || batch.all_direct { self.nodes.exit() } else { self.nodes.loop_entry() });
+            self.advance(if batch.goto_end || batch.all_direct == Some(true) { self.nodes.exit() } else { self.nodes.loop_entry() });
         } else {
             // The node is still due, as the same task, until every question has its answer.
             self.steps += 1;
@@ -217,6 +231,11 @@ impl LoopMachine {
         self.released = false;
         self.place = next;
     }
+}
+
+/// What several goes at a batch say together; a go in which nothing ended says nothing.
+fn both(before: Option<bool>, now: Option<bool>) -> Option<bool> {
+    before.into_iter().chain(now).reduce(|all, direct| all && direct)
 }
 
 #[cfg(test)]

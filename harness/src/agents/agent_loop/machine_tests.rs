@@ -69,7 +69,7 @@ impl Walk {
                 let (asking, answering): (Vec<_>, Vec<_>) = due.into_iter().enumerate().partition(|(nth, _)| chance.asks >> nth & 1 == 1);
                 self.add(answering.iter().map(|(_, due)| Message::tool(&due.call, "r", ToolStatus::Success)).collect());
                 let questions = asking.into_iter().map(|(_, due)| (due.call.id, json!("?"))).collect();
-                self.machine.tools_done(ToolsDone { goto_end: chance.goto_end, all_return_direct: false, questions });
+                self.machine.tools_done(ToolsDone { goto_end: chance.goto_end, all_return_direct: None, questions });
             }
             Step::Stop(StopKind::Question(open)) => {
                 let answers = open.iter().map(|entry| (entry["id"].as_str().unwrap_or_default().to_owned(), json!("!")));

@@ -23,16 +23,43 @@ pub(super) struct Provider<'a> {
     pub(super) meta: Arc<MessageMeta>,
     /// The message whose tokens were passed on to its end.
     streamed: Mutex<Option<String>>,
+    /// What viewers have read of answers that broke off.
+    broken: Mutex<Vec<ModelCallRecord>>,
 }
 
 impl<'a> Provider<'a> {
     pub(super) fn new(parts: &'a Assembly, meta: Arc<MessageMeta>) -> Self {
-        Self { parts, meta, streamed: Mutex::default() }
+        Self { parts, meta, streamed: Mutex::default(), broken: Mutex::default() }
     }
 
     /// Whether viewers have had `message` as tokens; what a middleware says in the model's place they have not.
     pub(super) fn has_streamed(&self, message: &Message) -> bool {
         self.streamed.lock().is_some() && *self.streamed.lock() == message.id
+    }
+
+    /// Takes what was read of answers that broke off before `answer`: each stays a message of its own, unless the same answer
+    /// came to its end after all.
+    pub(super) fn take_broken(&self, answer: &Message) -> Vec<ModelCallRecord> {
+        let mended = |record: &ModelCallRecord| self.has_streamed(answer) && record.message.id == answer.id;
+        let mut broken = std::mem::take(&mut *self.broken.lock());
+        broken.retain(|record| !mended(record));
+        broken
+    }
+
+    /// What the journal learns of an answer that a middleware gave in the model's place.
+    pub(super) fn stand_in(&self, answer: &Message, ctx: &RunContext) -> ModelCallRecord {
+        self.record(answer.clone(), Instant::now(), ctx)
+    }
+
+    fn record(&self, message: Message, started: Instant, ctx: &RunContext) -> ModelCallRecord {
+        ModelCallRecord {
+            call_id: ctx.ids.random().to_string(),
+            caller: self.parts.caller.clone(),
+            model: self.parts.model.info().name.clone(),
+            usage: message.usage().cloned(),
+            message,
+            latency_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        }
     }
 }
 
@@ -68,9 +95,26 @@ impl Provider<'_> {
     async fn ask(&self, request: ModelRequest, ctx: &RunContext) -> Result<Message, ModelError> {
         let model = self.parts.model.info().name.clone();
         let caller = self.parts.caller.clone();
-        ctx.sink.emit(AgentEvent::ModelRequest { caller: caller.clone(), model: model.clone(), message_count: request.messages.len() });
+        ctx.sink.emit(AgentEvent::ModelRequest { caller, model, message_count: request.messages.len() });
         let started = Instant::now();
         let mut answer = MessageAccumulator::new(request.message_id.clone());
+        match self.listen(request, &mut answer, ctx).await {
+            Ok(()) => {
+                let message = answer.finish();
+                self.streamed.lock().clone_from(&message.id);
+                ctx.sink.emit(AgentEvent::ModelCall(self.record(message.clone(), started, ctx)));
+                Ok(message)
+            }
+            Err(error) => {
+                let read = answer.finish_partial().map(|message| self.record(message, started, ctx));
+                self.broken.lock().extend(read);
+                Err(error)
+            }
+        }
+    }
+
+    /// Passes the tokens of the answer on, to its end.
+    async fn listen(&self, request: ModelRequest, answer: &mut MessageAccumulator, ctx: &RunContext) -> Result<(), ModelError> {
         let mut whole = false;
         let retry = Retry {
             policy: self.parts.patience.policy,
@@ -86,26 +130,16 @@ impl Provider<'_> {
             whole |= chunk.chunk_position.is_some();
             ctx.sink.emit(AgentEvent::Token(Box::new(chunk), self.meta.clone()));
         }
-        if !whole {
-            return Err(ModelError {
-                model,
-                kind: ModelErrorKind::Transient,
-                message: "the answer broke off before its end".to_owned(),
-                status: None,
-                retry_after: None,
-            });
+        if whole {
+            return Ok(());
         }
-        let message = answer.finish();
-        self.streamed.lock().clone_from(&message.id);
-        ctx.sink.emit(AgentEvent::ModelCall(ModelCallRecord {
-            call_id: ctx.ids.random().to_string(),
-            caller,
-            model,
-            usage: message.usage().cloned(),
-            message: message.clone(),
-            latency_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        }));
-        Ok(message)
+        Err(ModelError {
+            model: self.parts.model.info().name.clone(),
+            kind: ModelErrorKind::Transient,
+            message: "the answer broke off before its end".to_owned(),
+            status: None,
+            retry_after: None,
+        })
     }
 }
 

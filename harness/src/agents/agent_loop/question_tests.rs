@@ -18,7 +18,10 @@ struct Wanted {
 }
 
 /// Asks until it has as many answers as it wants, and notes every call.
-struct Asking(Arc<Mutex<Vec<String>>>);
+struct Asking {
+    made: Arc<Mutex<Vec<String>>>,
+    direct: bool,
+}
 
 impl Tool for Asking {
     type Args = Wanted;
@@ -31,8 +34,12 @@ impl Tool for Asking {
         "Asks."
     }
 
+    fn return_direct(&self) -> bool {
+        self.direct
+    }
+
     async fn call(&self, args: Wanted, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        self.0.lock().push(ctx.call_id.clone());
+        self.made.lock().push(ctx.call_id.clone());
         if ctx.answers.len() < args.answers {
             let question = json!(format!("{} {}?", ctx.call_id, ctx.answers.len()));
             return Ok(ToolOutput { control: ToolControl::Ask(question), ..ToolOutput::default() });
@@ -47,10 +54,14 @@ struct Scene {
 }
 
 fn scene(wanted: &[(&'static str, usize)]) -> Scene {
+    scene_with(wanted, false)
+}
+
+fn scene_with(wanted: &[(&'static str, usize)], direct: bool) -> Scene {
     let made = Arc::new(Mutex::new(vec![]));
     let batch = Reply::Call(wanted.iter().map(|(id, answers)| (*id, "asking", json!({ "answers": answers }).to_string())).collect());
     let model = ReplayModel::new([batch, Reply::Say("thanks")]);
-    Scene { agent: AgentBuilder::new(model).tool(Asking(made.clone())).build(), made }
+    Scene { agent: AgentBuilder::new(model).tool(Asking { made: made.clone(), direct }).build(), made }
 }
 
 fn questions(said: &Said) -> Vec<(String, String)> {
@@ -96,4 +107,16 @@ async fn going_on_without_an_answer_asks_the_same_again() {
     let again = run(&scene.agent, go_on(&said, AgentStart::Continue), |_| {}).await;
     assert_eq!(questions(&again), questions(&said));
     assert_eq!(scene.made.lock().len(), 1);
+}
+
+#[tokio::test]
+async fn a_result_that_is_the_runs_result_ends_the_run_also_after_a_question() {
+    for wanted in [&[("a", 1)][..], &[("a", 1), ("b", 0)]] {
+        let scene = scene_with(wanted, true);
+        let said = ask(&scene.agent, "go").await;
+        let done = run(&scene.agent, go_on(&said, AgentStart::Resume(json!("red"))), |_| {}).await;
+        assert_eq!(done.outcome.as_ref().unwrap().kind, StopKind::Completed);
+        assert!(done.transcript().contains(&"tool:[\"red\"]".to_owned()));
+        assert!(done.transcript().iter().all(|line| line != "ai:thanks"), "{wanted:?}");
+    }
 }

@@ -30,16 +30,12 @@ pub(super) struct Saved {
 }
 
 /// How the calls of a batch ended so far; a batch with questions takes several goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct Batch {
     pub(super) goto_end: bool,
-    pub(super) all_direct: bool,
-}
-
-impl Default for Batch {
-    fn default() -> Self {
-        Self { goto_end: false, all_direct: true }
-    }
+    /// Whether every result so far is the run's result; `None` before the first.
+    pub(super) all_direct: Option<bool>,
 }
 
 impl Saved {

@@ -29,12 +29,28 @@ pub(super) struct BatchEnd {
     pub(super) ended: Option<AgentError>,
 }
 
+impl Assembly {
+    /// Whether a conversation that ends in tool results ended with them: in a question to the user, or in results that are the
+    /// run's result.
+    pub(super) fn has_last_word(&self, messages: &[Message]) -> bool {
+        let results = || messages.iter().rev().take_while(|message| message.tool_call_id().is_some());
+        let is_card =
+            |message: &Message| matches!(&message.kind, MessageKind::Tool { artifact, .. } if artifact.get("human_input").is_some());
+        let is_direct = |message: &Message| {
+            let tool = message.name.as_deref().and_then(|name| self.tools.get(name))?;
+            let well = matches!(message.kind, MessageKind::Tool { status: ToolStatus::Success, .. });
+            Some(tool.return_direct() && well)
+        };
+        results().any(is_card) || results().filter_map(is_direct).reduce(|all, direct| all && direct) == Some(true)
+    }
+}
+
 /// What one call came to.
 struct CallEnd {
     update: Option<StateUpdate>,
     question: Option<(String, Value)>,
     goto_end: bool,
-    /// Whether the result is the run's result; `None` when no known tool was called.
+    /// Whether the result is the run's result; `None` when it asked, or is no known tool.
     direct: Option<bool>,
     ended: Option<AgentError>,
 }
@@ -48,9 +64,8 @@ pub(super) async fn run_batch(
     calls: Vec<DueCall>,
 ) -> BatchEnd {
     let ends = join_all(calls.into_iter().map(|call| run_call(parts, ctx, state, meta, call))).await;
-    let known: Vec<bool> = ends.iter().filter_map(|end| end.direct).collect();
     let mut batch = BatchEnd::default();
-    batch.done.all_return_direct = !known.is_empty() && known.iter().all(|direct| *direct);
+    batch.done.all_return_direct = ends.iter().filter_map(|end| end.direct).reduce(|all, direct| all && direct);
     for end in ends {
         batch.updates.extend(end.update);
         batch.done.questions.extend(end.question);

@@ -77,6 +77,23 @@ async fn a_provider_that_fails_for_good_leaves_an_answer_that_says_so() {
 }
 
 #[tokio::test]
+async fn what_was_read_of_an_answer_that_broke_off_stays_beside_the_text_that_says_so() {
+    use crate::runtime::agent::AgentEvent;
+    let said = ask(&with_model(ReplayModel::new([Reply::Cut("half an ans")])), "hi").await;
+    assert!(said.outcome.is_ok());
+    let [_, partial, fallback] = said.state().messages() else { panic!("{:?}", said.transcript()) };
+    assert_eq!(partial.content.text(), "half an ans");
+    assert!(partial.flag(kwargs::INCOMPLETE) && fallback.flag(kwargs::ERROR_FALLBACK));
+    let streamed = said.events.iter().find_map(|event| if let AgentEvent::Token(chunk, _) = event { Some(&chunk.id) } else { None });
+    assert_eq!(partial.id.as_ref(), streamed);
+    let journaled: Vec<&Message> =
+        said.events.iter().filter_map(|event| if let AgentEvent::ModelCall(call) = event { Some(&call.message) } else { None }).collect();
+    assert_eq!(journaled, [partial, fallback]);
+    let shown = |event: &&AgentEvent| matches!(event, AgentEvent::Message(message, _) if message.is_ai());
+    assert_eq!(said.events.iter().filter(shown).count(), 1, "the part was read as tokens");
+}
+
+#[tokio::test]
 async fn a_thread_that_was_cut_off_in_a_tool_is_sent_with_a_result_for_every_call() {
     let calling = with_model(ReplayModel::new([calls([("a", "nothing", json!({}))]), Reply::Say("done")]));
     let said = ask(&calling, "go").await;

@@ -1,5 +1,6 @@
 //! Writes the journal of a run: messages for the transcript, the rest as trace.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -21,6 +22,8 @@ pub(crate) struct RunEventCallback {
     max_trace_chars: usize,
     pending: Vec<NewRunEvent>,
     human: Human,
+    /// The ids of the answers that are in the journal.
+    answers: HashSet<String>,
     message_count: u64,
     llm_calls: u64,
 }
@@ -36,14 +39,26 @@ enum Human {
 
 impl RunEventCallback {
     pub(crate) fn new(thread_id: ThreadId, run_id: RunId, user_id: Option<String>, clock: Arc<dyn Clock>, max_trace_chars: usize) -> Self {
-        Self { thread_id, run_id, user_id, clock, max_trace_chars, pending: Vec::new(), human: Human::None, message_count: 0, llm_calls: 0 }
+        Self {
+            thread_id,
+            run_id,
+            user_id,
+            clock,
+            max_trace_chars,
+            pending: Vec::new(),
+            human: Human::None,
+            answers: HashSet::new(),
+            message_count: 0,
+            llm_calls: 0,
+        }
     }
 
     pub(crate) fn run_started(&mut self, assistant: &str) {
         self.push("run.start", category::TRACE, json!({ "chain": assistant }), Map::new());
     }
 
-    /// The first human message of the input that belongs in a transcript: not hidden, or an answer to a question of ours.
+    /// The last human message of the input that belongs in a transcript: not hidden, or an answer to a question of ours. The
+    /// last, for a client may send the messages of before once more with its question.
     pub(crate) fn human(&mut self, state: &ThreadState, input_ids: &[String]) {
         let persistable = |message: &&Message| {
             message.is_human()
@@ -51,7 +66,7 @@ impl RunEventCallback {
                 && (!message.flag(kwargs::HIDE_FROM_UI) || message.additional_kwargs.contains_key(kwargs::HUMAN_INPUT_RESPONSE))
                 && message.id.as_ref().is_some_and(|id| input_ids.contains(id))
         };
-        if let Some(message) = state.messages().iter().find(persistable) {
+        if let Some(message) = state.messages().iter().rfind(persistable) {
             self.human = Human::Awaited(message.clone());
         }
     }
@@ -82,8 +97,11 @@ impl RunEventCallback {
         }
     }
 
-    /// The part of an answer that a cancel left, or a text the run's end added.
+    /// The part of an answer that a cancel left, or a text the run's end added; nothing when the answer had come to its end.
     pub(crate) fn partial_answer(&mut self, message: &Message) {
+        if message.id.as_ref().is_some_and(|id| self.answers.contains(id)) {
+            return;
+        }
         let metadata = Map::from_iter([("caller".to_owned(), json!("lead_agent")), ("incomplete".to_owned(), json!(true))]);
         self.message("llm.ai.response", message, metadata);
     }
@@ -119,13 +137,17 @@ impl RunEventCallback {
     fn model_call(&mut self, call: &ModelCallRecord) {
         self.write_human();
         self.llm_calls += 1;
-        let metadata = Map::from_iter([
+        self.answers.extend(call.message.id.clone());
+        let mut metadata = Map::from_iter([
             ("caller".to_owned(), json!(call.caller)),
             ("model".to_owned(), json!(call.model)),
             ("usage".to_owned(), json!(call.usage)),
             ("latency_ms".to_owned(), json!(call.latency_ms)),
             ("llm_call_index".to_owned(), json!(self.llm_calls)),
         ]);
+        if call.message.flag(kwargs::INCOMPLETE) {
+            metadata.insert("incomplete".to_owned(), json!(true));
+        }
         self.message("llm.ai.response", &call.message, metadata);
     }
 
@@ -176,3 +198,7 @@ impl RunEventCallback {
         text.chars().take(self.max_trace_chars).collect()
     }
 }
+
+#[cfg(test)]
+#[path = "events_tests.rs"]
+mod tests;

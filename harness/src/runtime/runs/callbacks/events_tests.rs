@@ -1,0 +1,43 @@
+//! The journal of a run: which messages it holds, and that it holds each once.
+
+use chrono::DateTime;
+
+use super::*;
+use crate::agents::test_support::{state_of, transcript};
+use crate::clock::ManualClock;
+
+fn journal() -> RunEventCallback {
+    let clock = Arc::new(ManualClock::starting_at(DateTime::from_timestamp(1_800_000_000, 0).unwrap()));
+    RunEventCallback::new(ThreadId::parse("t").unwrap(), RunId::parse("r").unwrap(), None, clock, 100)
+}
+
+/// `type:text` of the journaled messages.
+fn messages(journal: &mut RunEventCallback) -> Vec<String> {
+    let rows = journal.flush().into_iter().filter(|row| row.category == category::MESSAGE);
+    transcript(&rows.map(|row| serde_json::from_value(row.content).unwrap()).collect::<Vec<_>>())
+}
+
+fn answered(message: Message) -> AgentEvent {
+    let caller = "lead_agent".to_owned();
+    AgentEvent::ModelCall(ModelCallRecord { call_id: "c".to_owned(), caller, model: "m".to_owned(), message, usage: None, latency_ms: 1 })
+}
+
+#[test]
+fn the_question_is_the_newest_also_when_a_client_sends_the_ones_before_again() {
+    let mut journal = journal();
+    let state = state_of([Message::human("old"), Message::ai("a"), Message::human("new")]);
+    journal.human(&state, &["h0".to_owned(), "h1".to_owned(), "h2".to_owned()]);
+    journal.write_human();
+    assert_eq!(messages(&mut journal), ["human:new"]);
+}
+
+#[test]
+fn an_answer_that_came_to_its_end_before_a_cancel_is_journaled_once() {
+    let mut journal = journal();
+    let named = |id: &str| Message::ai(id).with(|body| body.id = Some(id.to_owned()));
+    journal.hear(&answered(named("whole")));
+    journal.partial_answer(&named("whole"));
+    journal.partial_answer(&named("half"));
+    assert_eq!(messages(&mut journal), ["ai:whole", "ai:half"]);
+    assert_eq!(journal.message_count(), 2);
+}
