@@ -10,7 +10,7 @@ use harness::runtime::checkpoint::{CheckpointError, CheckpointMeta, CheckpointWr
 
 use crate::connect::Database;
 
-pub(crate) use write::{delete_run_checkpoints, delete_thread_checkpoints, write_checkpoints};
+pub(crate) use write::{delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, write_checkpoints};
 
 /// Checkpoints over SQL.
 #[derive(Debug, Clone)]

@@ -3,10 +3,11 @@
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::checkpoint::CheckpointWrite;
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, Statement, Value,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, QueryOrder,
+    QuerySelect, Statement, Value,
 };
 
-use super::row::{message_rows, new_row};
+use super::row::{message_rows, meta, new_row};
 use crate::entity::{checkpoint, checkpoint_message};
 use crate::tx::TxError;
 
@@ -33,6 +34,20 @@ pub(crate) async fn delete_run_checkpoints(tx: &DatabaseTransaction, thread: &Th
     let of_run = checkpoint::Column::ThreadId.eq(thread.as_str()).and(checkpoint::Column::RunId.eq(run.as_str()));
     checkpoint::Entity::delete_many().filter(of_run).exec(tx).await?;
     Ok(())
+}
+
+/// Whether the thread's newest checkpoint names nodes that are due.
+pub(crate) async fn is_anything_due(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<bool, DbErr> {
+    let of_thread = checkpoint::Entity::find().filter(checkpoint::Column::ThreadId.eq(thread.as_str()));
+    let newest = of_thread.order_by_desc(checkpoint::Column::CheckpointId).limit(1).one(tx).await?;
+    // The end of a run is written even when an old checkpoint cannot be read.
+    Ok(newest.is_some_and(|row| match meta(&row) {
+        Ok(meta) => !meta.next.is_empty(),
+        Err(error) => {
+            tracing::error!(thread_id = %thread, %error, "the thread's newest checkpoint is unreadable");
+            false
+        }
+    }))
 }
 
 /// Removes a thread's checkpoints and log.

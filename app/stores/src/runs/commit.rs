@@ -2,14 +2,14 @@
 
 use async_trait::async_trait;
 use harness::ids::ThreadId;
-use harness::runtime::runs::RunStatus;
 use harness::runtime::runs::store::{CommitError, RunCommit, RunCommitStore, RunEnd, StoreError};
+use harness::runtime::runs::{RunStatus, ThreadStatus};
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, ExprTrait, QueryFilter, Statement, Value};
+use sea_orm::{ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, QueryFilter, Statement, Value};
 
 use super::SqlRunStore;
 use super::row::json_text;
-use crate::checkpoints::{delete_run_checkpoints, delete_thread_checkpoints, write_checkpoints};
+use crate::checkpoints::{delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, write_checkpoints};
 use crate::entity::{micros, plain, run, thread};
 use crate::feedback::delete_feedback_of;
 use crate::run_events::{append_events, delete_thread_events};
@@ -55,10 +55,21 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
     append_events(tx, &commit.events).await?;
     if commit.end.as_ref().is_some_and(|end| end.discard_checkpoints) {
         delete_run_checkpoints(tx, &commit.thread_id, &commit.run_id).await?;
+        let status = ThreadStatus::at_rest(is_anything_due(tx, &commit.thread_id).await?);
+        set_thread_status(tx, &commit.thread_id, status).await?;
     } else {
         write_checkpoints(tx, &commit.checkpoints).await?;
     }
     Ok(left)
+}
+
+async fn set_thread_status(tx: &DatabaseTransaction, thread: &ThreadId, status: ThreadStatus) -> Result<(), DbErr> {
+    thread::Entity::update_many()
+        .col_expr(thread::Column::Status, Expr::value(status.as_str()))
+        .filter(thread::Column::ThreadId.eq(thread.as_str()))
+        .exec(tx)
+        .await?;
+    Ok(())
 }
 
 const END_THREAD: &str = "\

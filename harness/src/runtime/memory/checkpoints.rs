@@ -22,7 +22,7 @@ impl Checkpointer for MemoryStores {
         let Some(thread) = tables.threads.get(thread) else { return Ok(None) };
         let found = match id {
             Some(id) => thread.checkpoints.iter().find(|checkpoint| checkpoint.meta.checkpoint_id == *id),
-            None => thread.checkpoints.iter().max_by(|a, b| a.meta.checkpoint_id.cmp(&b.meta.checkpoint_id)),
+            None => thread.newest(),
         };
         found.map(|checkpoint| thread.snapshot(checkpoint)).transpose()
     }
@@ -89,6 +89,10 @@ impl Thread {
         found.sort_by(|a, b| b.meta.checkpoint_id.cmp(&a.meta.checkpoint_id));
         found.truncate(query.limit);
         found
+    }
+
+    pub(super) fn newest(&self) -> Option<&StoredCheckpoint> {
+        self.checkpoints.iter().max_by(|a, b| a.meta.checkpoint_id.cmp(&b.meta.checkpoint_id))
     }
 
     fn log_tail(&self) -> u64 {

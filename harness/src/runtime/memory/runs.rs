@@ -106,6 +106,7 @@ impl RunCommitStore for MemoryStores {
         thread.title = end.title.or(thread.title.take());
         if end.discard_checkpoints {
             thread.checkpoints.retain(|checkpoint| checkpoint.meta.run_id.as_ref() != Some(&commit.run_id));
+            thread.status = ThreadStatus::at_rest(thread.newest().is_some_and(|newest| !newest.meta.next.is_empty()));
         }
         if run.temporary_thread {
             tables.threads.remove(&commit.thread_id);

@@ -88,6 +88,11 @@ pub enum ThreadStatus {
 }
 
 impl ThreadStatus {
+    /// The status of a thread on which nothing runs, by what its newest checkpoint says is due.
+    pub fn at_rest(anything_due: bool) -> Self {
+        if anything_due { Self::Interrupted } else { Self::Idle }
+    }
+
     /// The word on the wire and in the store.
     pub fn as_str(self) -> &'static str {
         match self {

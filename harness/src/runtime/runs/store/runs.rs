@@ -60,11 +60,11 @@ pub struct RunEnd {
     pub stop_reason: Option<String>,
     /// What it added up to.
     pub completion: RunCompletionData,
-    /// What becomes of the thread's status.
+    /// What becomes of the thread's status; not heeded when the checkpoints go.
     pub thread_status: ThreadStatus,
     /// The thread's title, when the state has one.
     pub title: Option<String>,
-    /// Whether the run's checkpoints go, as after a rollback.
+    /// Whether the run's checkpoints go, as after a rollback. The thread's status then follows from the newest one that is left.
     pub discard_checkpoints: bool,
 }
 
