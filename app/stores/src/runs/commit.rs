@@ -46,6 +46,7 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
     };
     guard(tx, commit).await?;
     if left == ThreadLeft::Gone {
+        forget_text(tx, commit).await?;
         thread::Entity::delete_by_id(commit.thread_id.as_str()).exec(tx).await?;
         delete_feedback_of(tx, commit.thread_id.as_str(), None).await?;
         delete_thread_events(tx, &commit.thread_id).await?;
@@ -61,6 +62,18 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
         write_checkpoints(tx, &commit.checkpoints).await?;
     }
     Ok(left)
+}
+
+/// Leaves of the run what says how it ended, and nothing of what was said in it.
+async fn forget_text(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<(), DbErr> {
+    let completion = commit.end.as_ref().map(|end| json_text(&end.completion.clone().without_text()));
+    run::Entity::update_many()
+        .col_expr(run::Column::KwargsJson, Expr::value("{}"))
+        .col_expr(run::Column::CompletionJson, Expr::value(completion))
+        .filter(run::Column::RunId.eq(commit.run_id.as_str()))
+        .exec(tx)
+        .await?;
+    Ok(())
 }
 
 async fn set_thread_status(tx: &DatabaseTransaction, thread: &ThreadId, status: ThreadStatus) -> Result<(), DbErr> {

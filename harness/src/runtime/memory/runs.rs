@@ -110,6 +110,8 @@ impl RunCommitStore for MemoryStores {
         }
         if run.temporary_thread {
             tables.threads.remove(&commit.thread_id);
+            run.record.kwargs = serde_json::json!({});
+            run.record.completion = std::mem::take(&mut run.record.completion).without_text();
         }
         Ok(())
     }

@@ -92,7 +92,8 @@ pub struct RunCommit {
 /// Writes what a run reaches: events, checkpoints and status in one transaction, refused as a whole from anyone but the owner.
 #[async_trait]
 pub trait RunCommitStore: Send + Sync + std::fmt::Debug {
-    /// Makes all of it durable, or nothing. With an end, the thread's slot is free when it returns.
+    /// Makes all of it durable, or nothing. With an end, the thread's slot is free when it returns. A temporary thread goes with
+    /// the end, and so does what was said in the run: its kwargs are `{}` then and its completion has numbers only.
     async fn commit(&self, commit: RunCommit) -> Result<(), CommitError>;
 }
 
