@@ -9,6 +9,7 @@ use harness::state::ThreadState;
 use sea_orm::{ColumnTrait, Condition, DatabaseConnection, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
 use super::row::{channels, damaged, layout, meta};
+use super::write;
 use crate::entity::{checkpoint, checkpoint_message};
 use crate::error::read_checkpoints;
 
@@ -134,16 +135,7 @@ fn union(layouts: &[Vec<LogRange>]) -> Vec<LogRange> {
 }
 
 pub(super) async fn log_tail(db: &DatabaseConnection, thread: &ThreadId) -> Result<u64, CheckpointError> {
-    let newest = checkpoint_message::Entity::find()
-        .select_only()
-        .column(checkpoint_message::Column::Place)
-        .filter(checkpoint_message::Column::ThreadId.eq(thread.as_str()))
-        .order_by_desc(checkpoint_message::Column::Place)
-        .limit(1)
-        .into_tuple::<i64>()
-        .one(db)
-        .await;
-    Ok(read_checkpoints(newest)?.map_or(0, |place| u64::try_from(place).unwrap_or_default()))
+    read_checkpoints(write::log_tail(db, thread).await)
 }
 
 fn signed(place: u64) -> i64 {

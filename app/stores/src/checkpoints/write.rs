@@ -36,12 +36,30 @@ pub(crate) async fn delete_run_checkpoints(tx: &DatabaseTransaction, thread: &Th
     Ok(())
 }
 
+/// The thread's newest checkpoint.
+pub(super) async fn newest(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<Option<checkpoint::Model>, DbErr> {
+    let of_thread = checkpoint::Entity::find().filter(checkpoint::Column::ThreadId.eq(thread.as_str()));
+    of_thread.order_by_desc(checkpoint::Column::CheckpointId).limit(1).one(tx).await
+}
+
+/// The last place of the thread's log, 0 when it is empty.
+pub(super) async fn log_tail(db: &impl ConnectionTrait, thread: &ThreadId) -> Result<u64, DbErr> {
+    let newest = checkpoint_message::Entity::find()
+        .select_only()
+        .column(checkpoint_message::Column::Place)
+        .filter(checkpoint_message::Column::ThreadId.eq(thread.as_str()))
+        .order_by_desc(checkpoint_message::Column::Place)
+        .limit(1)
+        .into_tuple::<i64>()
+        .one(db)
+        .await?;
+    Ok(newest.map_or(0, |place| u64::try_from(place).unwrap_or_default()))
+}
+
 /// Whether the thread's newest checkpoint names nodes that are due.
 pub(crate) async fn is_anything_due(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<bool, DbErr> {
-    let of_thread = checkpoint::Entity::find().filter(checkpoint::Column::ThreadId.eq(thread.as_str()));
-    let newest = of_thread.order_by_desc(checkpoint::Column::CheckpointId).limit(1).one(tx).await?;
     // The end of a run is written even when an old checkpoint cannot be read.
-    Ok(newest.is_some_and(|row| match meta(&row) {
+    Ok(newest(tx, thread).await?.is_some_and(|row| match meta(&row) {
         Ok(meta) => !meta.next.is_empty(),
         Err(error) => {
             tracing::error!(thread_id = %thread, %error, "the thread's newest checkpoint is unreadable");

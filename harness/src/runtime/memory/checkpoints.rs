@@ -4,7 +4,9 @@ use async_trait::async_trait;
 
 use super::{MemoryStores, StoredCheckpoint, Thread};
 use crate::ids::{CheckpointId, RunId, ThreadId};
-use crate::runtime::checkpoint::{CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, Snapshot, expand};
+use crate::runtime::checkpoint::{
+    CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, OutsideWrite, PutError, Snapshot, expand,
+};
 use crate::state::ThreadState;
 
 #[async_trait]
@@ -14,6 +16,24 @@ impl Checkpointer for MemoryStores {
         let thread = tables.threads.entry(write.meta.thread_id.clone()).or_default();
         thread.refuse_repeated(std::slice::from_ref(&write)).map_err(CheckpointError::Store)?;
         thread.keep(write);
+        Ok(())
+    }
+
+    async fn put_outside_run(&self, change: OutsideWrite) -> Result<(), PutError> {
+        let mut tables = self.0.lock();
+        let thread_id = change.write.meta.thread_id.clone();
+        if let Some(active) = tables.active(&thread_id) {
+            return Err(PutError::Busy { run_id: active.run_id.clone(), thread_id });
+        }
+        let Some(thread) = tables.threads.get_mut(&thread_id) else { return Err(PutError::NoThread(thread_id)) };
+        let newest = thread.newest().map(|newest| &newest.meta.checkpoint_id);
+        if newest != change.newest.as_ref() || thread.log_tail() != change.log_tail {
+            return Err(PutError::Moved(thread_id));
+        }
+        thread.refuse_repeated(std::slice::from_ref(&change.write)).map_err(CheckpointError::Store)?;
+        thread.keep(change.write);
+        thread.title = change.title;
+        thread.status = change.status;
         Ok(())
     }
 

@@ -178,7 +178,7 @@ fn owns(owner: &Option<String>, record: &RunRecord) -> bool {
 }
 
 impl Tables {
-    fn active(&self, thread: &ThreadId) -> Option<&RunRecord> {
+    pub(super) fn active(&self, thread: &ThreadId) -> Option<&RunRecord> {
         self.runs.values().map(|run| &run.record).find(|record| record.thread_id == *thread && !record.status.is_terminal())
     }
 }
