@@ -5,6 +5,7 @@
 //! opens must not share data with other calls; what it needs to stay alive goes into [`RunStores::keep`].
 
 pub mod checkpointer;
+pub mod repeated_commits;
 pub mod run_events;
 pub mod run_store;
 pub mod stream_bridge;
@@ -96,6 +97,7 @@ pub fn commit_of(run: &RunRecord) -> RunCommit {
         run_id: run.run_id.clone(),
         thread_id: run.thread_id.clone(),
         attempt: run.attempt,
+        batch: 0,
         advance: None,
         events: vec![],
         checkpoints: vec![],

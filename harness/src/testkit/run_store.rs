@@ -37,6 +37,14 @@ macro_rules! run_store_suite {
             only_a_finished_run_is_deleted
             deleting_a_threads_runs_removes_their_events
         }
+        $crate::promises! { $attrs $open, [$crate::testkit::repeated_commits]
+            a_commit_sent_again_is_written_once
+            an_end_sent_again_changes_nothing
+            a_temporary_threads_end_may_be_sent_again
+            a_commit_sent_again_by_who_lost_the_run_is_refused
+            commits_without_a_number_are_written_each_time
+            a_checkpoint_over_missing_messages_is_refused_as_a_whole
+        }
     };
 }
 

@@ -1,14 +1,16 @@
 //! Writing and removing checkpoints, inside a transaction.
 
 use harness::ids::{RunId, ThreadId};
-use harness::runtime::checkpoint::CheckpointWrite;
+use harness::runtime::checkpoint::{CheckpointWrite, LogRange};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, QueryOrder,
-    QuerySelect, Statement, Value,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, PaginatorTrait, QueryFilter,
+    QueryOrder, QuerySelect, Statement, Value,
 };
 
+use super::read::{RANGES_PER_SELECT, in_ranges, union};
 use super::row::{message_rows, meta, new_row};
 use crate::entity::{checkpoint, checkpoint_message};
+use crate::error::Fault;
 use crate::tx::TxError;
 
 /// Rows per statement, far below the limits of both databases.
@@ -25,6 +27,22 @@ pub(crate) async fn write_checkpoints<E>(tx: &DatabaseTransaction, writes: &[Che
     }
     for some in writes.chunks(ROWS_PER_INSERT) {
         checkpoint::Entity::insert_many(some.iter().map(|write| new_row(write).into_active_model())).exec_without_returning(tx).await?;
+    }
+    refuse_missing_messages(tx, writes).await
+}
+
+/// A checkpoint that names messages the log does not have could never be read, nor could what follows it. All writes are of one
+/// thread.
+async fn refuse_missing_messages<E>(tx: &DatabaseTransaction, writes: &[CheckpointWrite]) -> Result<(), TxError<E>> {
+    let Some(CheckpointWrite { meta, .. }) = writes.first() else { return Ok(()) };
+    for ranges in union(writes.iter().map(|write| &write.layout)).chunks(RANGES_PER_SELECT) {
+        let named =
+            ranges.iter().fold(0_u64, |sum, LogRange(first, last)| sum.saturating_add(last.saturating_sub(*first).saturating_add(1)));
+        let there = in_ranges(&meta.thread_id, ranges).count(tx).await?;
+        if there != named {
+            let text = format!("checkpoint {} needs {named} messages of which the log has {there}", meta.checkpoint_id);
+            return Err(TxError::Db(Fault::Failed(text)));
+        }
     }
     Ok(())
 }

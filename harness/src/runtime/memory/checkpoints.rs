@@ -14,7 +14,7 @@ impl Checkpointer for MemoryStores {
     async fn put(&self, write: CheckpointWrite) -> Result<(), CheckpointError> {
         let mut tables = self.0.lock();
         let thread = tables.threads.entry(write.meta.thread_id.clone()).or_default();
-        thread.refuse_repeated(std::slice::from_ref(&write)).map_err(CheckpointError::Store)?;
+        thread.refuse_misfits(std::slice::from_ref(&write)).map_err(CheckpointError::Store)?;
         thread.keep(write);
         Ok(())
     }
@@ -30,7 +30,7 @@ impl Checkpointer for MemoryStores {
         if newest != change.newest.as_ref() || thread.log_tail() != change.log_tail {
             return Err(PutError::Moved(thread_id));
         }
-        thread.refuse_repeated(std::slice::from_ref(&change.write)).map_err(CheckpointError::Store)?;
+        thread.refuse_misfits(std::slice::from_ref(&change.write)).map_err(CheckpointError::Store)?;
         thread.keep(change.write);
         thread.title = change.title;
         thread.status = change.status;

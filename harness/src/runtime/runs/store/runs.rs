@@ -77,6 +77,9 @@ pub struct RunCommit {
     pub thread_id: ThreadId,
     /// Which attempt writes.
     pub attempt: u32,
+    /// Tells the commit from the attempt's others, rising: it is written once, however often it is sent. One that comes again
+    /// comes as it was, before a later one. 0 stands for no number: the commit is written each time.
+    pub batch: u64,
     /// A new status that is not terminal. Back to pending raises the attempt by one, so that who had the run cannot write it.
     pub advance: Option<RunStatus>,
     /// Journal events, in order.
@@ -94,6 +97,10 @@ pub struct RunCommit {
 pub trait RunCommitStore: Send + Sync + std::fmt::Debug {
     /// Makes all of it durable, or nothing. With an end, the thread's slot is free when it returns. A temporary thread goes with
     /// the end, and so does what was said in the run: its kwargs are `{}` then and its completion has numbers only.
+    ///
+    /// A commit whose batch is not above the last that this attempt wrote was written before, by a call that never heard so: it
+    /// changes nothing and is `Ok`, also when it was the one that ended the run. A checkpoint that names places of the log
+    /// that are not there, with its own messages, is refused with all else: what came before it is missing.
     async fn commit(&self, commit: RunCommit) -> Result<(), CommitError>;
 }
 
