@@ -8,6 +8,7 @@ pub mod feedback;
 use std::sync::Arc;
 
 use harness::runtime::actor_context::{NoActor, Owner};
+use harness::runtime::checkpoint::PendingTask;
 use harness::runtime::runs::store::{NewRun, RunCommit, StoreError};
 use harness::runtime::runs::{RunStatus, ThreadStatus};
 use harness::state::ThreadState;
@@ -33,6 +34,7 @@ macro_rules! thread_store_suite {
             a_patch_merges_one_level_deep
             patches_at_once_of_different_keys_both_survive
             a_run_moves_status_title_and_time_of_its_thread
+            after_a_rollback_the_thread_stands_where_its_newest_checkpoint_says
             a_busy_thread_is_not_deleted
             a_deleted_thread_leaves_nothing_and_its_id_is_not_given_to_others
         }
@@ -245,6 +247,29 @@ pub async fn a_run_moves_status_title_and_time_of_its_thread(open: impl AsyncFn(
     let next = stores.runs.create.admit(NewRun { created_at: at(7), ..new_run("r2", "t1") }).await.expect("admitted");
     stores.runs.commit.commit(RunCommit { end: Some(end_in(RunStatus::Interrupted)), ..commit_of(&next) }).await.expect("ended");
     assert_eq!(get(&stores, "t1").await.title.as_deref(), Some("T"));
+}
+
+/// Whatever the end itself says: the question of an earlier run is still open after a later one was undone.
+pub async fn after_a_rollback_the_thread_stands_where_its_newest_checkpoint_says(open: impl AsyncFn() -> ThreadStores) {
+    let stores = open().await;
+    let (mut state, mut tail) = (ThreadState::default(), 0);
+    let asked = PendingTask { id: "task".to_owned(), name: "tools".to_owned(), interrupts: vec![json!({"value": "sure?"})], error: None };
+    for (n, (due, expected)) in [(vec![], ThreadStatus::Idle), (vec![asked], ThreadStatus::Interrupted)].into_iter().enumerate() {
+        let (kept, undone) = (format!("kept{n}"), format!("undone{n}"));
+        let mut write = checkpoint_write("t1", Some(&kept), n as u64 * 2 + 1, &mut state, &mut tail);
+        write.meta.next = due;
+        let first = stores.runs.create.admit(new_run(&kept, "t1")).await.expect("admitted");
+        let end = Some(end_in(RunStatus::Interrupted));
+        stores.runs.commit.commit(RunCommit { checkpoints: vec![write], end, ..commit_of(&first) }).await.expect("ended");
+        let second = stores.runs.create.admit(new_run(&undone, "t1")).await.expect("admitted");
+        let mut write = checkpoint_write("t1", Some(&undone), n as u64 * 2 + 2, &mut state, &mut tail);
+        write.meta.next = vec![PendingTask { id: "x".to_owned(), name: "model".to_owned(), interrupts: vec![], error: None }];
+        stores.runs.commit.commit(RunCommit { checkpoints: vec![write], ..commit_of(&second) }).await.expect("committed");
+        let mut end = end_in(RunStatus::Error);
+        end.discard_checkpoints = true;
+        stores.runs.commit.commit(RunCommit { end: Some(end), ..commit_of(&second) }).await.expect("ended");
+        assert_eq!(get(&stores, "t1").await.status, expected, "round {n}");
+    }
 }
 
 /// And stays as it was.

@@ -1,6 +1,6 @@
 //! What a database error means to callers. Texts come from the database's own message, never from the connection's settings.
 
-use harness::runtime::checkpoint::CheckpointError;
+use harness::runtime::checkpoint::{CheckpointError, PutError};
 use harness::runtime::runs::store::{AdmitError, CommitError, StoreError};
 use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr, SqlxError};
 
@@ -118,6 +118,12 @@ impl FromFault for CheckpointError {
             Fault::Full(_) => Self::StorageFull,
             other => Self::Store(StoreError::from(other).to_string()),
         }
+    }
+}
+
+impl FromFault for PutError {
+    fn from_fault(fault: Fault) -> Self {
+        CheckpointError::from_fault(fault).into()
     }
 }
 

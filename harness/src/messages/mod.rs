@@ -30,7 +30,7 @@ pub mod kwargs {
     pub const REASONING_CONTENT: &str = "reasoning_content";
     /// Marks the text that stands in for an answer when the provider failed for good.
     pub const ERROR_FALLBACK: &str = "deerflow_error_fallback";
-    /// Marks an answer that was cut off by a cancel: what had been streamed, and no more.
+    /// Marks an answer that was cut off, by a cancel or by a provider: what had been streamed, and no more.
     pub const INCOMPLETE: &str = "incomplete";
     /// A person's answer to a question that the agent asked.
     pub const HUMAN_INPUT_RESPONSE: &str = "human_input_response";

@@ -2,10 +2,12 @@
 
 use serde_json::json;
 
-use super::{RunStores, checkpoint, checkpoint_write, message, object, run, thread};
+use super::{RunStores, at_once, checkpoint, checkpoint_write, commit_of, end_in, message, new_run, object, run, thread};
 use crate::ids::SeededIds;
 use crate::messages::Message;
-use crate::runtime::checkpoint::{CheckpointMeta, HistoryQuery, PendingTask};
+use crate::runtime::checkpoint::{CheckpointMeta, HistoryQuery, OutsideWrite, PendingTask, PutError};
+use crate::runtime::runs::store::RunCommit;
+use crate::runtime::runs::{RunStatus, ThreadStatus};
 use crate::state::{StateUpdate, ThreadState};
 
 /// One test per promise of checkpointers.
@@ -26,6 +28,9 @@ macro_rules! checkpointer_suite {
             a_deleted_thread_is_empty
             a_copy_lives_on_its_own
             a_long_conversation_is_read_whole
+            a_change_from_outside_is_refused_while_a_run_holds_the_thread
+            a_change_from_outside_is_refused_when_the_thread_has_moved
+            of_changes_at_once_from_one_reading_exactly_one_is_written
         }
     };
 }
@@ -267,4 +272,61 @@ pub async fn a_long_conversation_is_read_whole(open: impl AsyncFn() -> RunStores
     let read = stores.checkpoints.get(&thread("t1"), None).await.expect("read").expect("there");
     assert_eq!(read.state.messages().len(), 960);
     assert_eq!(read.state, talk.state);
+}
+
+/// A change that says `text`, planned on the state after checkpoint `newest`, whose log ends at `log_tail`.
+fn outside(n: u64, newest: Option<u64>, log_tail: u64, text: &str) -> OutsideWrite {
+    let (mut state, mut tail) = (ThreadState::default(), log_tail);
+    state.apply(says(text), &SeededIds::new(n)).expect("applied");
+    let write = checkpoint_write("t1", None, n, &mut state, &mut tail);
+    OutsideWrite { write, newest: newest.map(checkpoint), log_tail, title: None, status: ThreadStatus::Idle }
+}
+
+/// A thread with a row, on which nothing runs.
+async fn thread_at_rest(stores: &RunStores) {
+    let record = stores.create.admit(new_run("r0", "t1")).await.expect("admitted");
+    let end = Some(end_in(RunStatus::Interrupted));
+    stores.commit.commit(RunCommit { end, ..commit_of(&record) }).await.expect("ended");
+}
+
+/// The run writes from where it began; after it, the same change is taken.
+pub async fn a_change_from_outside_is_refused_while_a_run_holds_the_thread(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let put = async || stores.checkpoints.put_outside_run(outside(1, None, 0, "m1")).await;
+    assert!(matches!(put().await, Err(PutError::NoThread(_))));
+    let record = stores.create.admit(new_run("r1", "t1")).await.expect("admitted");
+    assert!(matches!(put().await, Err(PutError::Busy { run_id, .. }) if run_id == run("r1")));
+    assert!(stores.checkpoints.get(&thread("t1"), None).await.expect("read").is_none());
+    let end = Some(end_in(RunStatus::Interrupted));
+    stores.commit.commit(RunCommit { end, ..commit_of(&record) }).await.expect("ended");
+    put().await.expect("written");
+    let read = stores.checkpoints.get(&thread("t1"), None).await.expect("read").expect("there");
+    assert_eq!((ids(&read.state), read.log_tail), (vec!["m1"], 1));
+}
+
+/// By a checkpoint, or by messages of a run that was undone.
+pub async fn a_change_from_outside_is_refused_when_the_thread_has_moved(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    thread_at_rest(&stores).await;
+    stores.checkpoints.put_outside_run(outside(1, None, 0, "m1")).await.expect("written");
+    for (newest, tail) in [(None, 0), (None, 1), (Some(1), 0), (Some(9), 1)] {
+        let put = stores.checkpoints.put_outside_run(outside(2, newest, tail, "m2")).await;
+        assert!(matches!(put, Err(PutError::Moved(_))), "planned on {newest:?} and {tail}");
+    }
+    stores.checkpoints.put_outside_run(outside(2, Some(1), 1, "m2")).await.expect("written");
+    let read = stores.checkpoints.get(&thread("t1"), None).await.expect("read").expect("there");
+    assert_eq!((ids(&read.state), read.log_tail), (vec!["m2"], 2));
+}
+
+/// The others learn that they must read again; none fails.
+pub async fn of_changes_at_once_from_one_reading_exactly_one_is_written(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    thread_at_rest(&stores).await;
+    let results = at_once((1..=20).map(|n| {
+        let stores = stores.clone();
+        async move { stores.checkpoints.put_outside_run(outside(n, None, 0, &format!("m{n}"))).await }
+    }))
+    .await;
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1, "{results:?}");
+    assert_eq!(results.iter().filter(|result| matches!(result, Err(PutError::Moved(_)))).count(), 19, "{results:?}");
 }

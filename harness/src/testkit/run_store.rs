@@ -37,6 +37,14 @@ macro_rules! run_store_suite {
             only_a_finished_run_is_deleted
             deleting_a_threads_runs_removes_their_events
         }
+        $crate::promises! { $attrs $open, [$crate::testkit::repeated_commits]
+            a_commit_sent_again_is_written_once
+            an_end_sent_again_changes_nothing
+            a_temporary_threads_end_may_be_sent_again
+            a_commit_sent_again_by_who_lost_the_run_is_refused
+            commits_without_a_number_are_written_each_time
+            a_checkpoint_over_missing_messages_is_refused_as_a_whole
+        }
     };
 }
 
@@ -280,7 +288,7 @@ pub async fn a_discarding_end_removes_only_the_runs_own_checkpoints(open: impl A
     assert_eq!(left.into_iter().map(|meta| meta.checkpoint_id).collect::<Vec<_>>(), [checkpoint(1)]);
 }
 
-/// Nothing of it stays but the run itself, for those who ask how it ended.
+/// Nothing of it stays but the run itself, without what was said, for those who ask how it ended.
 pub async fn a_temporary_thread_goes_with_its_run(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let record = admit(&stores, NewRun { temporary_thread: true, ..new_run("r1", "t1") }).await;
@@ -288,8 +296,14 @@ pub async fn a_temporary_thread_goes_with_its_run(open: impl AsyncFn() -> RunSto
     let write = checkpoint_write("t1", Some("r1"), 1, &mut state, &mut tail);
     let commit = RunCommit { events: vec![event("t1", "r1", "a")], checkpoints: vec![write], ..commit_of(&record) };
     stores.commit.commit(commit).await.expect("committed");
-    end(&stores, &record, RunStatus::Interrupted).await;
-    assert_eq!(get(&stores, "r1").await.status, RunStatus::Interrupted);
+    let mut last = end_in(RunStatus::Interrupted);
+    last.completion.first_human_message = Some("hi".to_owned());
+    last.completion.last_ai_message = Some("hello".to_owned());
+    last.completion.total_tokens = 7;
+    stores.commit.commit(RunCommit { end: Some(last), ..commit_of(&record) }).await.expect("ended");
+    let over = get(&stores, "r1").await;
+    assert_eq!((over.status, over.kwargs), (RunStatus::Interrupted, json!({})));
+    assert_eq!(over.completion, RunCompletionData { total_tokens: 7, ..RunCompletionData::default() });
     assert_eq!(stores.events.list(&thread("t1"), &all_events(), &Owner::None).await, Ok(vec![]));
     assert!(stores.checkpoints.get(&thread("t1"), None).await.expect("read").is_none());
     let again = NewRun { if_not_exists: IfNotExists::Reject, ..new_run("r2", "t1") };

@@ -76,3 +76,19 @@ async fn a_busy_thread_is_not_edited() {
     rig.post(&state, &json!({"values": {"title": "x"}})).await.ok();
     assert_eq!(list(&rig.get(&format!("/api/threads/{thread}/runs")).await.ok()).len(), 1);
 }
+
+#[tokio::test]
+async fn edits_at_once_are_written_one_after_the_other_or_refused_cleanly() {
+    let rig = Rig::start().await;
+    let run = rig.say("then say x").await;
+    let state = format!("/api/threads/{}/state", run.thread);
+    let edit = |n: usize| json!({"values": {"messages": [{"type": "human", "content": format!("edit {n}")}]}});
+    let edits: Vec<_> = (0..4).map(edit).collect();
+    let (a, b, c, d) =
+        tokio::join!(rig.post(&state, &edits[0]), rig.post(&state, &edits[1]), rig.post(&state, &edits[2]), rig.post(&state, &edits[3]));
+    let written = [a, b, c, d].iter().filter(|answer| answer.status != 409).map(|answer| answer.ok()).count();
+    assert!(written >= 1);
+    assert_eq!(rig.talk(&run.thread).await.len(), 1, "an edit stands for the whole list");
+    assert_eq!(rig.run(&run.thread, &body("then say y")).await.thread, run.thread);
+    assert_eq!(rig.talk(&run.thread).await.len(), 3);
+}

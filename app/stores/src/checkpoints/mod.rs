@@ -1,16 +1,19 @@
 //! Checkpoints and message logs in the database.
 
+mod outside;
 mod read;
 mod row;
 mod write;
 
 use async_trait::async_trait;
 use harness::ids::{CheckpointId, RunId, ThreadId};
-use harness::runtime::checkpoint::{CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, Snapshot};
+use harness::runtime::checkpoint::{
+    CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, OutsideWrite, PutError, Snapshot,
+};
 
 use crate::connect::Database;
 
-pub(crate) use write::{delete_run_checkpoints, delete_thread_checkpoints, write_checkpoints};
+pub(crate) use write::{delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, write_checkpoints};
 
 /// Checkpoints over SQL.
 #[derive(Debug, Clone)]
@@ -29,6 +32,10 @@ impl SqlCheckpointer {
 impl Checkpointer for SqlCheckpointer {
     async fn put(&self, write: CheckpointWrite) -> Result<(), CheckpointError> {
         self.db.writes().run([write], |tx, writes| Box::pin(write::write_checkpoints(tx, writes))).await
+    }
+
+    async fn put_outside_run(&self, change: OutsideWrite) -> Result<(), PutError> {
+        self.db.writes().run(change, |tx, change| Box::pin(outside::put_outside_run(tx, change))).await
     }
 
     async fn get(&self, thread: &ThreadId, id: Option<&CheckpointId>) -> Result<Option<Snapshot>, CheckpointError> {

@@ -9,13 +9,14 @@ use harness::state::ThreadState;
 use sea_orm::{ColumnTrait, Condition, DatabaseConnection, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
 use super::row::{channels, damaged, layout, meta};
+use super::write;
 use crate::entity::{checkpoint, checkpoint_message};
 use crate::error::read_checkpoints;
 
 /// Rows read at once while a metadata filter looks for matches.
 const PAGE: usize = 200;
 /// Ranges of the log that one statement asks for.
-const RANGES_PER_SELECT: usize = 100;
+pub(super) const RANGES_PER_SELECT: usize = 100;
 
 pub(super) async fn get(
     db: &DatabaseConnection,
@@ -106,11 +107,7 @@ async fn snapshots(db: &DatabaseConnection, thread: &ThreadId, rows: Vec<checkpo
 async fn messages(db: &DatabaseConnection, thread: &ThreadId, layouts: &[Vec<LogRange>]) -> Result<HashMap<u64, Message>, CheckpointError> {
     let mut messages = HashMap::new();
     for ranges in union(layouts).chunks(RANGES_PER_SELECT) {
-        let any = ranges.iter().fold(Condition::any(), |any, LogRange(first, last)| {
-            any.add(checkpoint_message::Column::Place.between(signed(*first), signed(*last)))
-        });
-        let select = checkpoint_message::Entity::find().filter(checkpoint_message::Column::ThreadId.eq(thread.as_str())).filter(any);
-        for row in read_checkpoints(select.all(db).await)? {
+        for row in read_checkpoints(in_ranges(thread, ranges).all(db).await)? {
             let message = serde_json::from_str(&row.message_json)
                 .map_err(|error| CheckpointError::Store(format!("message {} of thread {thread} is damaged: {error}", row.place)))?;
             messages.insert(u64::try_from(row.place).unwrap_or_default(), message);
@@ -119,9 +116,17 @@ async fn messages(db: &DatabaseConnection, thread: &ThreadId, layouts: &[Vec<Log
     Ok(messages)
 }
 
+/// A thread's messages at these places.
+pub(super) fn in_ranges(thread: &ThreadId, ranges: &[LogRange]) -> Select<checkpoint_message::Entity> {
+    let any = ranges.iter().fold(Condition::any(), |any, LogRange(first, last)| {
+        any.add(checkpoint_message::Column::Place.between(signed(*first), signed(*last)))
+    });
+    checkpoint_message::Entity::find().filter(checkpoint_message::Column::ThreadId.eq(thread.as_str())).filter(any)
+}
+
 /// The fewest ranges that cover all layouts and nothing else.
-fn union(layouts: &[Vec<LogRange>]) -> Vec<LogRange> {
-    let mut all: Vec<LogRange> = layouts.iter().flatten().copied().collect();
+pub(super) fn union<'a>(layouts: impl IntoIterator<Item = &'a Vec<LogRange>>) -> Vec<LogRange> {
+    let mut all: Vec<LogRange> = layouts.into_iter().flatten().copied().collect();
     all.sort_unstable_by_key(|range| (range.0, range.1));
     let mut union: Vec<LogRange> = Vec::new();
     for LogRange(first, last) in all {
@@ -134,19 +139,10 @@ fn union(layouts: &[Vec<LogRange>]) -> Vec<LogRange> {
 }
 
 pub(super) async fn log_tail(db: &DatabaseConnection, thread: &ThreadId) -> Result<u64, CheckpointError> {
-    let newest = checkpoint_message::Entity::find()
-        .select_only()
-        .column(checkpoint_message::Column::Place)
-        .filter(checkpoint_message::Column::ThreadId.eq(thread.as_str()))
-        .order_by_desc(checkpoint_message::Column::Place)
-        .limit(1)
-        .into_tuple::<i64>()
-        .one(db)
-        .await;
-    Ok(read_checkpoints(newest)?.map_or(0, |place| u64::try_from(place).unwrap_or_default()))
+    read_checkpoints(write::log_tail(db, thread).await)
 }
 
-fn signed(place: u64) -> i64 {
+pub(super) fn signed(place: u64) -> i64 {
     i64::try_from(place).unwrap_or(i64::MAX)
 }
 

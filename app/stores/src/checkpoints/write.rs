@@ -1,13 +1,16 @@
 //! Writing and removing checkpoints, inside a transaction.
 
 use harness::ids::{RunId, ThreadId};
-use harness::runtime::checkpoint::CheckpointWrite;
+use harness::runtime::checkpoint::{CheckpointWrite, LogRange};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, Statement, Value,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, PaginatorTrait, QueryFilter,
+    QueryOrder, QuerySelect, Statement, Value,
 };
 
-use super::row::{message_rows, new_row};
+use super::read::{RANGES_PER_SELECT, in_ranges, union};
+use super::row::{message_rows, meta, new_row};
 use crate::entity::{checkpoint, checkpoint_message};
+use crate::error::Fault;
 use crate::tx::TxError;
 
 /// Rows per statement, far below the limits of both databases.
@@ -25,6 +28,22 @@ pub(crate) async fn write_checkpoints<E>(tx: &DatabaseTransaction, writes: &[Che
     for some in writes.chunks(ROWS_PER_INSERT) {
         checkpoint::Entity::insert_many(some.iter().map(|write| new_row(write).into_active_model())).exec_without_returning(tx).await?;
     }
+    refuse_missing_messages(tx, writes).await
+}
+
+/// A checkpoint that names messages the log does not have could never be read, nor could what follows it. All writes are of one
+/// thread.
+async fn refuse_missing_messages<E>(tx: &DatabaseTransaction, writes: &[CheckpointWrite]) -> Result<(), TxError<E>> {
+    let Some(CheckpointWrite { meta, .. }) = writes.first() else { return Ok(()) };
+    for ranges in union(writes.iter().map(|write| &write.layout)).chunks(RANGES_PER_SELECT) {
+        let named =
+            ranges.iter().fold(0_u64, |sum, LogRange(first, last)| sum.saturating_add(last.saturating_sub(*first).saturating_add(1)));
+        let there = in_ranges(&meta.thread_id, ranges).count(tx).await?;
+        if there != named {
+            let text = format!("checkpoint {} needs {named} messages of which the log has {there}", meta.checkpoint_id);
+            return Err(TxError::Db(Fault::Failed(text)));
+        }
+    }
     Ok(())
 }
 
@@ -33,6 +52,38 @@ pub(crate) async fn delete_run_checkpoints(tx: &DatabaseTransaction, thread: &Th
     let of_run = checkpoint::Column::ThreadId.eq(thread.as_str()).and(checkpoint::Column::RunId.eq(run.as_str()));
     checkpoint::Entity::delete_many().filter(of_run).exec(tx).await?;
     Ok(())
+}
+
+/// The thread's newest checkpoint.
+pub(super) async fn newest(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<Option<checkpoint::Model>, DbErr> {
+    let of_thread = checkpoint::Entity::find().filter(checkpoint::Column::ThreadId.eq(thread.as_str()));
+    of_thread.order_by_desc(checkpoint::Column::CheckpointId).limit(1).one(tx).await
+}
+
+/// The last place of the thread's log, 0 when it is empty.
+pub(super) async fn log_tail(db: &impl ConnectionTrait, thread: &ThreadId) -> Result<u64, DbErr> {
+    let newest = checkpoint_message::Entity::find()
+        .select_only()
+        .column(checkpoint_message::Column::Place)
+        .filter(checkpoint_message::Column::ThreadId.eq(thread.as_str()))
+        .order_by_desc(checkpoint_message::Column::Place)
+        .limit(1)
+        .into_tuple::<i64>()
+        .one(db)
+        .await?;
+    Ok(newest.map_or(0, |place| u64::try_from(place).unwrap_or_default()))
+}
+
+/// Whether the thread's newest checkpoint names nodes that are due.
+pub(crate) async fn is_anything_due(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<bool, DbErr> {
+    // The end of a run is written even when an old checkpoint cannot be read.
+    Ok(newest(tx, thread).await?.is_some_and(|row| match meta(&row) {
+        Ok(meta) => !meta.next.is_empty(),
+        Err(error) => {
+            tracing::error!(thread_id = %thread, %error, "the thread's newest checkpoint is unreadable");
+            false
+        }
+    }))
 }
 
 /// Removes a thread's checkpoints and log.

@@ -22,6 +22,8 @@ pub(crate) struct Model {
     pub(crate) stop_reason: Option<String>,
     /// What the run added up to; null until it is over.
     pub(crate) completion_json: Option<String>,
+    /// The number of the attempt's last commit, 0 while none had one.
+    pub(crate) last_batch: i64,
     pub(crate) created_at: i64,
     pub(crate) updated_at: i64,
 }

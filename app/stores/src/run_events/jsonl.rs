@@ -117,6 +117,12 @@ impl RunEventStore for JsonlRunEventStore {
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.with(thread, Journal::delete).await
+        self.with(thread, Journal::delete).await?;
+        let mut threads = self.shared.threads.lock();
+        // Who still works on the file has the lock that everybody else must wait for; it stays until the next delete.
+        if threads.get(thread).is_some_and(|journal| Arc::strong_count(journal) == 1) {
+            threads.remove(thread);
+        }
+        Ok(())
     }
 }

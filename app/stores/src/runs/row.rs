@@ -32,6 +32,7 @@ pub(crate) fn new_row(new: &NewRun) -> run::Model {
         error: None,
         stop_reason: None,
         completion_json: None,
+        last_batch: 0,
         created_at: at,
         updated_at: at,
     }

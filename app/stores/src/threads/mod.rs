@@ -18,6 +18,8 @@ use crate::connect::Database;
 use crate::entity::thread;
 use crate::error::read;
 
+pub(crate) use write::locked;
+
 /// Threads over SQL.
 #[derive(Debug, Clone)]
 pub struct SqlThreadStore {

@@ -102,7 +102,7 @@ pub(super) async fn delete(tx: &DatabaseTransaction, thread: &ThreadId, user: Op
 }
 
 /// The user's row, locked where the database has row locks. SQLite has one writer anyway.
-async fn locked(tx: &DatabaseTransaction, thread: &ThreadId, user: Option<&str>) -> Result<Option<thread::Model>, DbErr> {
+pub(crate) async fn locked(tx: &DatabaseTransaction, thread: &ThreadId, user: Option<&str>) -> Result<Option<thread::Model>, DbErr> {
     let mut select = thread::Entity::find_by_id(thread.as_str()).lock_exclusive();
     if let Some(user) = user {
         select = select.filter(thread::Column::UserId.eq(user));

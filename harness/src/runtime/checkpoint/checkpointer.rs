@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{CheckpointMeta, CheckpointWrite, Snapshot};
+use super::{CheckpointMeta, CheckpointWrite, OutsideWrite, PutError, Snapshot};
 use crate::ids::{CheckpointId, RunId, ThreadId};
 
 /// Why a checkpoint could not be read or written.
@@ -47,6 +47,10 @@ pub struct HistoryQuery {
 pub trait Checkpointer: Send + Sync + std::fmt::Debug {
     /// Writes one checkpoint and the messages that are new with it, all or nothing.
     async fn put(&self, write: CheckpointWrite) -> Result<(), CheckpointError>;
+
+    /// Writes a checkpoint and its thread's row in one transaction with what allows it: no run holds the thread, and the thread's
+    /// newest checkpoint and log are those that the write was planned on.
+    async fn put_outside_run(&self, change: OutsideWrite) -> Result<(), PutError>;
 
     /// The newest checkpoint, or the one asked for. `None` when there is none.
     async fn get(&self, thread: &ThreadId, id: Option<&CheckpointId>) -> Result<Option<Snapshot>, CheckpointError>;

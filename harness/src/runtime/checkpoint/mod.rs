@@ -4,7 +4,9 @@
 //! what is new and not with the square of the conversation.
 
 mod checkpointer;
+mod outside;
 mod snapshot;
 
 pub use checkpointer::{CheckpointError, Checkpointer, HistoryQuery};
+pub use outside::{OutsideWrite, PutError};
 pub use snapshot::{CheckpointMeta, CheckpointSource, CheckpointWrite, LogRange, PendingNode, PendingTask, Snapshot, expand, layout_of};

@@ -4,7 +4,9 @@ use async_trait::async_trait;
 
 use super::{MemoryStores, StoredCheckpoint, Thread};
 use crate::ids::{CheckpointId, RunId, ThreadId};
-use crate::runtime::checkpoint::{CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, Snapshot, expand};
+use crate::runtime::checkpoint::{
+    CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, OutsideWrite, PutError, Snapshot, expand,
+};
 use crate::state::ThreadState;
 
 #[async_trait]
@@ -12,8 +14,26 @@ impl Checkpointer for MemoryStores {
     async fn put(&self, write: CheckpointWrite) -> Result<(), CheckpointError> {
         let mut tables = self.0.lock();
         let thread = tables.threads.entry(write.meta.thread_id.clone()).or_default();
-        thread.refuse_repeated(std::slice::from_ref(&write)).map_err(CheckpointError::Store)?;
+        thread.refuse_misfits(std::slice::from_ref(&write)).map_err(CheckpointError::Store)?;
         thread.keep(write);
+        Ok(())
+    }
+
+    async fn put_outside_run(&self, change: OutsideWrite) -> Result<(), PutError> {
+        let mut tables = self.0.lock();
+        let thread_id = change.write.meta.thread_id.clone();
+        if let Some(active) = tables.active(&thread_id) {
+            return Err(PutError::Busy { run_id: active.run_id.clone(), thread_id });
+        }
+        let Some(thread) = tables.threads.get_mut(&thread_id) else { return Err(PutError::NoThread(thread_id)) };
+        let newest = thread.newest().map(|newest| &newest.meta.checkpoint_id);
+        if newest != change.newest.as_ref() || thread.log_tail() != change.log_tail {
+            return Err(PutError::Moved(thread_id));
+        }
+        thread.refuse_misfits(std::slice::from_ref(&change.write)).map_err(CheckpointError::Store)?;
+        thread.keep(change.write);
+        thread.title = change.title;
+        thread.status = change.status;
         Ok(())
     }
 
@@ -22,7 +42,7 @@ impl Checkpointer for MemoryStores {
         let Some(thread) = tables.threads.get(thread) else { return Ok(None) };
         let found = match id {
             Some(id) => thread.checkpoints.iter().find(|checkpoint| checkpoint.meta.checkpoint_id == *id),
-            None => thread.checkpoints.iter().max_by(|a, b| a.meta.checkpoint_id.cmp(&b.meta.checkpoint_id)),
+            None => thread.newest(),
         };
         found.map(|checkpoint| thread.snapshot(checkpoint)).transpose()
     }
@@ -89,6 +109,10 @@ impl Thread {
         found.sort_by(|a, b| b.meta.checkpoint_id.cmp(&a.meta.checkpoint_id));
         found.truncate(query.limit);
         found
+    }
+
+    pub(super) fn newest(&self) -> Option<&StoredCheckpoint> {
+        self.checkpoints.iter().max_by(|a, b| a.meta.checkpoint_id.cmp(&b.meta.checkpoint_id))
     }
 
     fn log_tail(&self) -> u64 {

@@ -57,6 +57,7 @@ struct Run {
     record: RunRecord,
     order: u64,
     temporary_thread: bool,
+    last_batch: u64,
 }
 
 #[derive(Debug, Default)]

@@ -1,12 +1,14 @@
 //! Admission, commits, reading and deleting of runs.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::{MemoryStores, Run, StoredCheckpoint, Tables, Thread};
 use crate::ids::{CheckpointId, RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
-use crate::runtime::checkpoint::CheckpointWrite;
+use crate::runtime::checkpoint::{CheckpointWrite, expand};
 use crate::runtime::runs::store::{
     AdmitError, CommitError, NewRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunListQuery, RunQueryStore, StoreError,
 };
@@ -50,7 +52,7 @@ impl RunCreateStore for MemoryStores {
         };
         tables.admitted += 1;
         let order = tables.admitted;
-        tables.runs.insert(run.run_id, Run { record: record.clone(), order, temporary_thread: run.temporary_thread });
+        tables.runs.insert(run.run_id, Run { record: record.clone(), order, temporary_thread: run.temporary_thread, last_batch: 0 });
         Ok(record)
     }
 
@@ -68,14 +70,18 @@ impl RunCreateStore for MemoryStores {
 
 #[async_trait]
 impl RunCommitStore for MemoryStores {
-    async fn commit(&self, commit: RunCommit) -> Result<(), CommitError> {
+    async fn commit(&self, mut commit: RunCommit) -> Result<(), CommitError> {
         let mut tables = self.0.lock();
         let tables = &mut *tables;
         let run = tables.runs.get_mut(&commit.run_id).ok_or_else(|| CommitError::Gone(commit.run_id.clone()))?;
+        let owned = run.record.attempt == commit.attempt;
+        if owned && (1..=run.last_batch).contains(&commit.batch) {
+            return Ok(());
+        }
         if run.record.status.is_terminal() {
             return Err(CommitError::AlreadyTerminal(commit.run_id));
         }
-        if run.record.attempt != commit.attempt {
+        if !owned {
             return Err(CommitError::OwnershipLost { run_id: commit.run_id, attempt: commit.attempt });
         }
         let illegal = |error: crate::runtime::runs::InvalidTransition| StoreError::Failed(error.to_string());
@@ -87,12 +93,17 @@ impl RunCommitStore for MemoryStores {
             status = status.advance(next).map_err(illegal)?;
         }
         let thread = tables.threads.entry(commit.thread_id.clone()).or_default();
-        thread.refuse_repeated(&commit.checkpoints).map_err(StoreError::Failed)?;
+        if commit.end.as_ref().is_some_and(|end| end.discard_checkpoints) {
+            commit.checkpoints.clear();
+        }
+        thread.refuse_misfits(&commit.checkpoints).map_err(StoreError::Failed)?;
+        run.last_batch = run.last_batch.max(commit.batch);
         run.record.status = status;
         run.record.updated_at = commit.at;
         if status == RunStatus::Pending && commit.advance.is_some() {
             // Given back: who had it must not write any more.
             run.record.attempt += 1;
+            run.last_batch = 0;
         }
         thread.append(commit.events);
         for write in commit.checkpoints {
@@ -106,9 +117,12 @@ impl RunCommitStore for MemoryStores {
         thread.title = end.title.or(thread.title.take());
         if end.discard_checkpoints {
             thread.checkpoints.retain(|checkpoint| checkpoint.meta.run_id.as_ref() != Some(&commit.run_id));
+            thread.status = ThreadStatus::at_rest(thread.newest().is_some_and(|newest| !newest.meta.next.is_empty()));
         }
         if run.temporary_thread {
             tables.threads.remove(&commit.thread_id);
+            run.record.kwargs = serde_json::json!({});
+            run.record.completion = std::mem::take(&mut run.record.completion).without_text();
         }
         Ok(())
     }
@@ -175,21 +189,26 @@ fn owns(owner: &Option<String>, record: &RunRecord) -> bool {
 }
 
 impl Tables {
-    fn active(&self, thread: &ThreadId) -> Option<&RunRecord> {
+    pub(super) fn active(&self, thread: &ThreadId) -> Option<&RunRecord> {
         self.runs.values().map(|run| &run.record).find(|record| record.thread_id == *thread && !record.status.is_terminal())
     }
 }
 
 impl Thread {
-    /// Ids and places are given once.
-    pub(super) fn refuse_repeated(&self, writes: &[CheckpointWrite]) -> Result<(), String> {
+    /// Ids and places are given once, and what a layout names is there.
+    pub(super) fn refuse_misfits(&self, writes: &[CheckpointWrite]) -> Result<(), String> {
         let known = |id: &CheckpointId| self.checkpoints.iter().any(|checkpoint| checkpoint.meta.checkpoint_id == *id);
+        let mut new = HashSet::new();
         for write in writes {
             if known(&write.meta.checkpoint_id) {
                 return Err(format!("checkpoint {} already exists", write.meta.checkpoint_id));
             }
             if let Some((place, _)) = write.new_messages.iter().find(|(place, _)| self.log.contains_key(place)) {
                 return Err(format!("place {place} of the log is taken"));
+            }
+            new.extend(write.new_messages.iter().map(|(place, _)| *place));
+            if let Some(place) = expand(&write.layout).find(|place| !new.contains(place) && !self.log.contains_key(place)) {
+                return Err(format!("checkpoint {} needs message {place}, which the log does not have", write.meta.checkpoint_id));
             }
         }
         Ok(())

@@ -72,6 +72,14 @@ pub struct RunCompletionData {
     pub token_usage_by_model: Map<String, Value>,
 }
 
+impl RunCompletionData {
+    /// The same without what was said.
+    #[must_use]
+    pub fn without_text(self) -> Self {
+        Self { last_ai_message: None, first_human_message: None, ..self }
+    }
+}
+
 /// What search and the sidebar show of a thread. Always derived together with the run's status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -88,6 +96,11 @@ pub enum ThreadStatus {
 }
 
 impl ThreadStatus {
+    /// The status of a thread on which nothing runs, by what its newest checkpoint says is due.
+    pub fn at_rest(anything_due: bool) -> Self {
+        if anything_due { Self::Interrupted } else { Self::Idle }
+    }
+
     /// The word on the wire and in the store.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -355,3 +355,39 @@ async fn an_orphan_is_ended_and_its_accepted_input_joins_the_thread() {
     })
     .await;
 }
+
+/// Writes every commit, and loses the reply to every other one.
+#[derive(Debug)]
+struct LosesReplies(crate::runtime::memory::MemoryStores, std::sync::atomic::AtomicU32);
+
+#[async_trait]
+impl store::RunCommitStore for LosesReplies {
+    async fn commit(&self, commit: store::RunCommit) -> Result<(), store::CommitError> {
+        store::RunCommitStore::commit(&self.0, commit).await?;
+        let lost = self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed).is_multiple_of(2);
+        if lost { Err(store::StoreError::Unavailable("the reply was lost".to_owned()).into()) } else { Ok(()) }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_whose_reply_is_lost_is_not_written_twice_and_the_run_ends_well() {
+    as_user(async {
+        let mut parts = runtime_in_memory(Arc::new(Agents)).unwrap();
+        let stores = crate::runtime::memory::MemoryStores::new();
+        let shared = Arc::new(stores.clone());
+        parts.commit = Arc::new(LosesReplies(stores, std::sync::atomic::AtomicU32::new(0)));
+        parts.checkpointer = shared.clone();
+        parts.create = shared.clone();
+        parts.query = shared.clone();
+        parts.events = shared;
+        let facade = RunsFacade::new(parts, RunLimits::default());
+        let (record, outcome) = facade.create_and_wait(spec("finish")).await.unwrap();
+        assert_eq!(texts(&outcome), ["hello", "one two"]);
+        assert_eq!(facade.get_run(None, &record.run_id).await.unwrap().unwrap().status, RunStatus::Success);
+        let rows = facade.parts().events.list(&thread(), &EventQuery { limit: 100, ..EventQuery::default() }, &Owner::Auto).await.unwrap();
+        let types: Vec<_> = rows.iter().map(|row| row.event.event_type.as_str()).collect();
+        assert_eq!(types, ["run.start", "llm.human.input", "run.end"]);
+        assert!(facade.create_and_wait(spec("finish")).await.is_ok());
+    })
+    .await;
+}

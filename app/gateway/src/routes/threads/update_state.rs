@@ -4,15 +4,14 @@ use std::collections::HashSet;
 
 use axum::Json;
 use axum::extract::State;
-use deerflow_domain::threads::{ThreadPatch, ThreadRecord};
-use harness::ids::{RunId, ThreadId};
+use deerflow_domain::threads::ThreadRecord;
+use harness::ids::{CheckpointId, RunId, ThreadId};
 use harness::messages::{Message, REMOVE_ALL};
-use harness::runtime::actor_context::Owner;
-use harness::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, PendingTask, Snapshot};
+use harness::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, OutsideWrite, PendingTask, PutError, Snapshot};
 use harness::runtime::runs::ThreadStatus;
 use harness::runtime::runs::store::{NewRunEvent, category};
 use harness::state::{StateError, StateUpdate, ThreadState};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use super::state::state_of;
 use crate::dialect::Dialect;
@@ -25,6 +24,9 @@ use crate::routes::{Answer, App};
 use crate::state::GatewayState;
 use crate::wire::checkpoint_json;
 
+/// How often a change is planned anew because others changed the thread meanwhile.
+const MOST_TRIES: u32 = 8;
+
 pub(crate) async fn update_state(State(state): App, dialect: Dialect, ids: Ids, Body(mut body): Body) -> Answer {
     let thread = ids.thread()?;
     let values = body.object("values");
@@ -33,54 +35,106 @@ pub(crate) async fn update_state(State(state): App, dialect: Dialect, ids: Ids, 
     body.finish()?;
     let record = require_thread(&state, &thread).await?;
     if record.status == ThreadStatus::Busy {
-        return Err(ApiError::Conflict("Thread has a run in flight. Update state after the run finishes.".to_owned()));
+        return Err(busy());
     }
-    let base = state.checkpoints.get(&thread, from.as_ref()).await?;
-    match (&base, &from) {
-        (None, Some(id)) => return Err(ApiError::CheckpointNotFound(id.to_string())),
-        (None, None) if dialect.is_platform() && record.assistant.is_none() && !record.metadata.contains_key("graph_id") => {
-            return Err(ApiError::BadRequest(format!(
-                "Thread '{thread}' has no assigned graph ID: make a run on it first, or set metadata.graph_id"
-            )));
+    let values = values.unwrap_or_default();
+    for _ in 0..MOST_TRIES {
+        let change = Change { record: &record, values: values.clone(), as_node: as_node.as_deref(), from: from.as_ref() };
+        match change.write(&state, dialect).await? {
+            Written::Done(meta) => return answer(&state, &thread, &meta, dialect).await,
+            Written::Moved => tracing::debug!(thread_id = %thread, "the thread was changed meanwhile, planning the change again"),
         }
-        _ => {}
     }
-    // What the newest state held decides which messages were taken away, wherever the change forks from.
-    let newest = if from.is_some() { state.checkpoints.get(&thread, None).await? } else { base.clone() };
-    let values = read_values(values.unwrap_or_default(), "values", dialect)?;
-    let names_channels = values != StateValues::default();
-    let replaces = replaces_messages(&values, dialect);
-    let before = base.as_ref().map(|base| base.state.clone()).unwrap_or_default();
-    let mut after = changed(before, values, &state, dialect)?;
-    let next = due(&state, &record, as_node.as_deref(), base.as_ref(), &after).await?;
+    Err(ApiError::Conflict("Thread is being changed by other requests. Update state again later.".to_owned()))
+}
 
-    let mut log_tail = match &newest {
-        Some(newest) => newest.log_tail,
-        None => state.checkpoints.log_tail(&thread).await?,
-    };
-    let meta = CheckpointMeta {
-        checkpoint_id: state.ids.checkpoint_id(),
-        thread_id: thread.clone(),
-        parent_id: base.as_ref().map(|base| base.meta.checkpoint_id.clone()),
-        run_id: None,
-        source: if names_channels { CheckpointSource::Update } else { CheckpointSource::Fork },
-        step: base.as_ref().map_or(-1, |base| base.meta.step + 1),
-        machine: base.as_ref().filter(|_| as_node.is_none()).and_then(|base| base.meta.machine.clone()),
-        metadata: base.as_ref().map(|base| base.meta.metadata.clone()).unwrap_or_default(),
-        next,
-        created_at: state.clock.now(),
-    };
-    let write = CheckpointWrite::plan(meta.clone(), &mut after, &mut log_tail);
-    state.checkpoints.put(write).await?;
-    if let Some(newest) = newest.filter(|_| from.is_none()) {
-        let held = held_ids(&state, &newest, replaces).await?;
-        journal_removals(&state, &record, held, &after).await?;
+fn busy() -> ApiError {
+    ApiError::Conflict("Thread has a run in flight. Update state after the run finishes.".to_owned())
+}
+
+/// What is asked of a thread.
+struct Change<'a> {
+    record: &'a ThreadRecord,
+    values: Map<String, Value>,
+    as_node: Option<&'a str>,
+    from: Option<&'a CheckpointId>,
+}
+
+/// How a try to write ended.
+enum Written {
+    /// Written as this checkpoint.
+    Done(Box<CheckpointMeta>),
+    /// The thread was changed since it was read.
+    Moved,
+}
+
+impl Change<'_> {
+    /// Reads the thread as it is now, plans the change on it and writes it, if the thread is still that.
+    async fn write(self, state: &GatewayState, dialect: Dialect) -> Result<Written, ApiError> {
+        let Self { record, values, as_node, from } = self;
+        let thread = &record.thread_id;
+        let base = state.checkpoints.get(thread, from).await?;
+        match (&base, from) {
+            (None, Some(id)) => return Err(ApiError::CheckpointNotFound(id.to_string())),
+            (None, None) if dialect.is_platform() && record.assistant.is_none() && !record.metadata.contains_key("graph_id") => {
+                return Err(ApiError::BadRequest(format!(
+                    "Thread '{thread}' has no assigned graph ID: make a run on it first, or set metadata.graph_id"
+                )));
+            }
+            _ => {}
+        }
+        // What the newest state held decides which messages were taken away, wherever the change forks from.
+        let newest = if from.is_some() { state.checkpoints.get(thread, None).await? } else { base.clone() };
+        let values = read_values(values, "values", dialect)?;
+        let names_channels = values != StateValues::default();
+        let replaces = replaces_messages(&values, dialect);
+        let before = base.as_ref().map(|base| base.state.clone()).unwrap_or_default();
+        let mut after = changed(before, values, state, dialect)?;
+        let next = due(state, record, as_node, base.as_ref(), &after).await?;
+
+        let planned_on = match &newest {
+            Some(newest) => newest.log_tail,
+            None => state.checkpoints.log_tail(thread).await?,
+        };
+        let meta = CheckpointMeta {
+            checkpoint_id: state.ids.checkpoint_id(),
+            thread_id: thread.clone(),
+            parent_id: base.as_ref().map(|base| base.meta.checkpoint_id.clone()),
+            run_id: None,
+            source: if names_channels { CheckpointSource::Update } else { CheckpointSource::Fork },
+            step: base.as_ref().map_or(-1, |base| base.meta.step + 1),
+            machine: base.as_ref().filter(|_| as_node.is_none()).and_then(|base| base.meta.machine.clone()),
+            metadata: base.as_ref().map(|base| base.meta.metadata.clone()).unwrap_or_default(),
+            next,
+            created_at: state.clock.now(),
+        };
+        let change = OutsideWrite {
+            write: CheckpointWrite::plan(meta.clone(), &mut after, &mut planned_on.clone()),
+            newest: newest.as_ref().map(|newest| newest.meta.checkpoint_id.clone()),
+            log_tail: planned_on,
+            title: after.title().map(str::to_owned),
+            status: ThreadStatus::at_rest(!meta.next.is_empty()),
+        };
+        match state.checkpoints.put_outside_run(change).await {
+            Ok(()) => {}
+            Err(PutError::Moved(_)) => return Ok(Written::Moved),
+            Err(error) => return Err(refused(error)),
+        }
+        if let Some(newest) = newest.filter(|_| from.is_none()) {
+            let held = held_ids(state, &newest, replaces).await?;
+            journal_removals(state, record, held, &after).await?;
+        }
+        Ok(Written::Done(Box::new(meta)))
     }
-    let status = if meta.next.is_empty() { ThreadStatus::Idle } else { ThreadStatus::Interrupted };
-    let title = after.title().map(str::to_owned);
-    let patch = ThreadPatch { title: Some(title), status: Some(status), touch: true, ..ThreadPatch::default() };
-    state.threads.patch(&thread, patch, &Owner::Auto, meta.created_at).await?;
-    answer(&state, &thread, &meta, dialect).await
+}
+
+fn refused(error: PutError) -> ApiError {
+    match error {
+        PutError::Busy { .. } => busy(),
+        PutError::NoThread(thread) => ApiError::ThreadNotFound(thread.to_string()),
+        PutError::Checkpoint(error) => error.into(),
+        other => ApiError::Internal(other.to_string()),
+    }
 }
 
 async fn answer(state: &GatewayState, thread: &ThreadId, meta: &CheckpointMeta, dialect: Dialect) -> Answer {

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+
 use super::super::spec::RunInput;
 use super::end::StreamEnd;
 use super::{Execution, Progress};
-use crate::runtime::agent::{AgentInput, AgentStart, AgentStream, EventSink, RunContext};
+use crate::runtime::agent::{AgentInput, AgentOutcome, AgentStart, AgentStream, EventSink, RunContext, StopKind};
 use crate::runtime::checkpoint::CheckpointError;
 use crate::state::{StateUpdate, ThreadState};
 
@@ -26,6 +28,11 @@ impl Execution {
         self.encoder.values(&self.progress.state, &[], &mut self.frames);
         self.publish_frames().await?;
         let (sink, events) = EventSink::channel();
+        if start == AgentStart::Continue && self.progress.next.is_empty() && !self.progress.state.messages().is_empty() {
+            // The thread is done: there is nothing to go on with, and asking the agent might begin anew.
+            let done = async { Ok(AgentOutcome { kind: StopKind::Completed, stop_reason: None }) };
+            return Ok(AgentStream::new(events, done.boxed()));
+        }
         let input = AgentInput { state: ThreadState::clone(&self.progress.state), start, machine };
         Ok(self.plan.agent.stream(input, self.context(sink), events))
     }

@@ -60,11 +60,11 @@ pub struct RunEnd {
     pub stop_reason: Option<String>,
     /// What it added up to.
     pub completion: RunCompletionData,
-    /// What becomes of the thread's status.
+    /// What becomes of the thread's status; not heeded when the checkpoints go.
     pub thread_status: ThreadStatus,
     /// The thread's title, when the state has one.
     pub title: Option<String>,
-    /// Whether the run's checkpoints go, as after a rollback.
+    /// Whether the run's checkpoints go, as after a rollback. The thread's status then follows from the newest one that is left.
     pub discard_checkpoints: bool,
 }
 
@@ -77,7 +77,8 @@ pub struct RunCommit {
     pub thread_id: ThreadId,
     /// Which attempt writes.
     pub attempt: u32,
-    /// Rises with each commit of a run, so that one sent again is known and not written twice; 0 is not numbered.
+    /// Tells the commit from the attempt's others, rising: it is written once, however often it is sent. One that comes again
+    /// comes as it was, before a later one. 0 stands for no number: the commit is written each time.
     pub batch: u64,
     /// A new status that is not terminal. Back to pending raises the attempt by one, so that who had the run cannot write it.
     pub advance: Option<RunStatus>,
@@ -94,7 +95,12 @@ pub struct RunCommit {
 /// Writes what a run reaches: events, checkpoints and status in one transaction, refused as a whole from anyone but the owner.
 #[async_trait]
 pub trait RunCommitStore: Send + Sync + std::fmt::Debug {
-    /// Makes all of it durable, or nothing. With an end, the thread's slot is free when it returns.
+    /// Makes all of it durable, or nothing. With an end, the thread's slot is free when it returns. A temporary thread goes with
+    /// the end, and so does what was said in the run: its kwargs are `{}` then and its completion has numbers only.
+    ///
+    /// A commit whose batch is not above the last that this attempt wrote was written before, by a call that never heard so: it
+    /// changes nothing and is `Ok`, also when it was the one that ended the run. A checkpoint that names places of the log
+    /// that are not there, with its own messages, is refused with all else: what came before it is missing.
     async fn commit(&self, commit: RunCommit) -> Result<(), CommitError>;
 }
 

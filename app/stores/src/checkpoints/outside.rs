@@ -1,0 +1,38 @@
+//! Changes from outside a run: refused unless the thread is still as it was read, and free.
+
+use harness::ids::RunId;
+use harness::runtime::checkpoint::{CheckpointError, OutsideWrite, PutError};
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
+
+use super::write::{log_tail, newest, write_checkpoints};
+use crate::entity::{micros, plain, run, thread};
+use crate::runs::is_active;
+use crate::threads::locked;
+use crate::tx::TxError;
+
+/// Writes checkpoint and thread row together. The row is locked first, as in admission: no run comes in between.
+pub(super) async fn put_outside_run(tx: &DatabaseTransaction, change: &OutsideWrite) -> Result<(), TxError<PutError>> {
+    let thread = &change.write.meta.thread_id;
+    if locked(tx, thread, None).await?.is_none() {
+        return Err(TxError::Refused(PutError::NoThread(thread.clone())));
+    }
+    let of_thread = run::Entity::find().filter(run::Column::ThreadId.eq(thread.as_str()));
+    if let Some(active) = of_thread.filter(is_active()).one(tx).await? {
+        let run_id = RunId::parse(active.run_id).map_err(|error| TxError::Refused(CheckpointError::Store(error.to_string()).into()))?;
+        return Err(TxError::Refused(PutError::Busy { thread_id: thread.clone(), run_id }));
+    }
+    let newest = newest(tx, thread).await?.map(|row| row.checkpoint_id);
+    if newest.as_deref() != change.newest.as_ref().map(|id| id.as_str()) || log_tail(tx, thread).await? != change.log_tail {
+        return Err(TxError::Refused(PutError::Moved(thread.clone())));
+    }
+    write_checkpoints(tx, std::slice::from_ref(&change.write)).await?;
+    thread::Entity::update_many()
+        .col_expr(thread::Column::DisplayName, Expr::value(change.title.as_deref().map(plain)))
+        .col_expr(thread::Column::Status, Expr::value(change.status.as_str()))
+        .col_expr(thread::Column::UpdatedAt, Expr::value(micros(change.write.meta.created_at)))
+        .filter(thread::Column::ThreadId.eq(thread.as_str()))
+        .exec(tx)
+        .await?;
+    Ok(())
+}
