@@ -13,6 +13,7 @@ pub mod ports;
 pub mod replay;
 pub mod sse;
 pub mod state;
+pub mod visitors;
 pub mod wire;
 
 mod edge;

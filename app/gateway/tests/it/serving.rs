@@ -14,7 +14,7 @@ async fn open_stream(address: std::net::SocketAddr, thread: &str) -> (TcpStream,
     let mut socket = TcpStream::connect(address).await.expect("a connection");
     let body = saying("slow").to_string();
     let length = body.len();
-    let request = format!("POST /api/threads/{thread}/runs/stream HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}");
+    let request = format!("POST /api/threads/{thread}/runs/stream HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}");
     socket.write_all(request.as_bytes()).await.expect("a request");
     let mut text = String::new();
     let mut buffer = [0; 4096];
