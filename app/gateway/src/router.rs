@@ -6,7 +6,9 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
+use tower::util::option_layer;
 
+use crate::cors::cors;
 use crate::edge::edge;
 use crate::error::ApiError;
 use crate::extract::BODY_LIMIT;
@@ -27,6 +29,7 @@ pub fn router(state: Arc<GatewayState>) -> Router {
         .method_not_allowed_fallback(async || ApiError::MethodNotAllowed)
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .layer(from_fn_with_state(state.visitors.clone(), edge))
+        .layer(option_layer(cors(&state.visitors)))
         .with_state(state)
 }
 
