@@ -22,6 +22,7 @@ mod reads;
 mod router;
 mod routes;
 mod serve;
+mod stall;
 
 pub use router::router;
 pub use serve::{ServeOptions, serve};
