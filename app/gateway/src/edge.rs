@@ -1,8 +1,8 @@
-//! The outermost layer: who acts, how we speak, and how failures look.
+//! The outermost layer: who comes in, who acts, how we speak, and how failures look.
 
 use std::panic::AssertUnwindSafe;
 
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::header;
 use axum::middleware::Next;
 use axum::response::Response;
@@ -12,11 +12,15 @@ use harness::runtime::tasks::panic_text;
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
+use crate::visitors::Visitors;
 
-/// Binds the actor and the dialect, turns a panic into an answer, and renders the error of a response in the dialect.
-pub(crate) async fn edge(mut request: Request, next: Next) -> Response {
+/// Turns foreign pages away, binds the actor and the dialect, turns a panic into an answer, and renders the error of a response in the dialect.
+pub(crate) async fn edge(State(visitors): State<Visitors>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let dialect = if path == "/api" || path.starts_with("/api/") { Dialect::DeerFlow } else { Dialect::Platform };
+    if let Err(refused) = visitors.admit(request.method(), request.headers()) {
+        return refused.render(dialect);
+    }
     request.extensions_mut().insert(dialect);
     let work = AssertUnwindSafe(scope(actor(), next.run(request))).catch_unwind();
     let response = match work.await {
@@ -41,18 +45,23 @@ mod tests {
     use axum::Router;
     use axum::body::{Body, to_bytes};
     use axum::http::StatusCode;
-    use axum::middleware::from_fn;
+    use axum::middleware::from_fn_with_state;
     use axum::routing::get;
     use harness::runtime::actor_context::required_user_id;
     use tower::ServiceExt;
 
     use super::*;
+    use crate::visitors::Hosts;
 
     async fn answer(path: &str) -> (StatusCode, String) {
         let broken = async || -> ApiError { panic!("boom at /home/secret") };
         let who = async || required_user_id().map_err(|error| ApiError::Internal(error.to_string()));
-        let router =
-            Router::new().route("/broken", get(broken)).route("/api/broken", get(broken)).route("/who", get(who)).layer(from_fn(edge));
+        let visitors = Visitors::new(Hosts::LoopbackAnd(vec![]), vec![]);
+        let router = Router::new()
+            .route("/broken", get(broken))
+            .route("/api/broken", get(broken))
+            .route("/who", get(who))
+            .layer(from_fn_with_state(visitors, edge));
         let response = router.oneshot(Request::builder().uri(path).body(Body::empty()).expect("a request")).await.expect("an answer");
         let status = response.status();
         let body = to_bytes(response.into_body(), 10_000).await.expect("a body");

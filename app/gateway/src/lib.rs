@@ -13,13 +13,16 @@ pub mod ports;
 pub mod replay;
 pub mod sse;
 pub mod state;
+pub mod visitors;
 pub mod wire;
 
+mod cors;
 mod edge;
 mod reads;
 mod router;
 mod routes;
 mod serve;
+mod stall;
 
 pub use router::router;
 pub use serve::{ServeOptions, serve};

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::middleware::from_fn;
+use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
+use tower::util::option_layer;
 
+use crate::cors::cors;
 use crate::edge::edge;
 use crate::error::ApiError;
 use crate::extract::BODY_LIMIT;
@@ -26,7 +28,8 @@ pub fn router(state: Arc<GatewayState>) -> Router {
         .fallback(async || ApiError::RouteNotFound)
         .method_not_allowed_fallback(async || ApiError::MethodNotAllowed)
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
-        .layer(from_fn(edge))
+        .layer(from_fn_with_state(state.visitors.clone(), edge))
+        .layer(option_layer(cors(&state.visitors)))
         .with_state(state)
 }
 

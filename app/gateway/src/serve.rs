@@ -11,18 +11,22 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
+use crate::stall::StallGuard;
+
 /// Limits on connections.
 #[derive(Debug, Clone, Copy)]
 pub struct ServeOptions {
     /// How long a client may take to send a request's head.
     pub header_timeout: Duration,
+    /// How long a client may leave its answer unread before it is cut off.
+    pub stall_timeout: Duration,
     /// How long requests may go on once the server stops. Open streams abort at once; this is for the others.
     pub grace: Duration,
 }
 
 impl Default for ServeOptions {
     fn default() -> Self {
-        Self { header_timeout: Duration::from_secs(30), grace: Duration::from_secs(10) }
+        Self { header_timeout: Duration::from_secs(30), stall_timeout: Duration::from_secs(30), grace: Duration::from_secs(10) }
     }
 }
 
@@ -77,7 +81,7 @@ async fn connection(stream: TcpStream, router: Router, shutdown: CancellationTok
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(options.header_timeout)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(StallGuard::new(stream, options.stall_timeout)), TowerToHyperService::new(router));
     let mut served = std::pin::pin!(served);
     let mut stopping = false;
     loop {

@@ -14,6 +14,7 @@ use harness::runtime::tasks::Tasks;
 use tokio_util::sync::CancellationToken;
 
 use crate::ports::{CatalogView, ThreadFilesPort};
+use crate::visitors::Visitors;
 
 /// The ports behind the wire.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub struct GatewayState {
     pub info: Arc<dyn CatalogView>,
     /// Files of threads.
     pub files: Arc<dyn ThreadFilesPort>,
+    /// Who may come in.
+    pub visitors: Visitors,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Ids.

@@ -20,13 +20,13 @@ pub(super) fn echo(fields: &Fields, assistant: &str, modes: StreamModes, tempora
     if dialect == Dialect::DeerFlow {
         let mut kwargs = json!({ "input": sent("input"), "config": config });
         if let (Some(command), Some(map)) = (fields.value("command"), kwargs.as_object_mut()) {
-            map.insert("command".to_owned(), command.clone());
+            map.insert("command".to_owned(), redacted(command.clone()));
         }
         return kwargs;
     }
     json!({
         "input": sent("input"),
-        "command": sent("command"),
+        "command": redacted(sent("command")),
         "config": platform_config(config, assistant),
         "context": redacted(fields.value("context").cloned().unwrap_or_else(|| json!({}))),
         "stream_mode": modes.iter().map(|mode| mode.as_str()).collect::<Vec<_>>(),
@@ -56,16 +56,18 @@ fn platform_config(config: Value, assistant: &str) -> Value {
     Value::Object(config)
 }
 
-/// The value with everything that looks like a secret replaced by `***`.
+/// The fields with everything that looks like a secret replaced by `***`.
+pub(super) fn redacted_fields(fields: Map<String, Value>) -> Map<String, Value> {
+    let hide = |(key, value): (String, Value)| {
+        let value = if is_secret(&key) && !value.is_null() { Value::from("***") } else { redacted(value) };
+        (key, value)
+    };
+    fields.into_iter().map(hide).collect()
+}
+
 fn redacted(value: Value) -> Value {
     match value {
-        Value::Object(map) => map
-            .into_iter()
-            .map(|(key, value)| {
-                let value = if is_secret(&key) && !value.is_null() { Value::from("***") } else { redacted(value) };
-                (key, value)
-            })
-            .collect(),
+        Value::Object(fields) => Value::Object(redacted_fields(fields)),
         Value::Array(items) => items.into_iter().map(redacted).collect(),
         other => other,
     }

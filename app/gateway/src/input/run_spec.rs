@@ -7,7 +7,7 @@ use harness::state::StateUpdate;
 use serde_json::{Map, Value, json};
 
 use super::checkpoint::checkpoint_of;
-use super::kwargs::echo;
+use super::kwargs::{echo, redacted_fields};
 use super::modes::read_modes;
 use super::options::read_config;
 use super::state::read_values;
@@ -79,7 +79,7 @@ pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect,
     let input = read_input(&fields, command, dialect)?;
     let temporary = matches!(scope, RunScope::Stateless { temporary: true });
     let kwargs = echo(&fields, &assistant, stream_modes, temporary, dialect);
-    let metadata = read_metadata(&fields, sent_metadata, &assistant, dialect);
+    let metadata = redacted_fields(read_metadata(&fields, sent_metadata, &assistant, dialect));
     Ok(RunSpec {
         scope,
         run_id: None,

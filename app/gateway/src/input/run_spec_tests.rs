@@ -257,6 +257,18 @@ fn the_platform_s_echo_is_complete_and_without_secrets() {
     assert_eq!((&spec.metadata["a"], &spec.metadata["mk"], spec.metadata.get("run_id")), (&json!(1), &json!(2), None));
 }
 
+#[test]
+fn secrets_in_a_command_or_in_metadata_are_not_echoed() {
+    for dialect in [DeerFlow, Platform] {
+        let command = json!({ "resume": { "api_key": "s3cret", "answer": "yes" } });
+        let sent = json!({ "command": command, "metadata": { "deep": [{ "password": "s3cret" }], "mine": 1 } });
+        let spec = read(dialect, with_assistant(sent)).expect("a spec");
+        assert_eq!(spec.kwargs["command"]["resume"], json!({ "api_key": "***", "answer": "yes" }));
+        assert_eq!((&spec.metadata["deep"], &spec.metadata["mine"]), (&json!([{ "password": "***" }]), &json!(1)));
+        assert!(matches!(&spec.input, RunInput::Resume(answer) if answer["api_key"] == "s3cret"));
+    }
+}
+
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
+use harness::runtime::tasks::TaskKind;
 use serde_json::Value;
 
 use crate::error::ApiError;
@@ -23,6 +24,16 @@ use crate::state::GatewayState;
 pub(crate) type App = State<Arc<GatewayState>>;
 pub(crate) type Answer = Result<Json<Value>, ApiError>;
 pub(crate) type Reply = Result<Response, ApiError>;
+
+/// Does `work` to its end, even if the client leaves meanwhile: none of its steps is taken without the others.
+pub(crate) async fn to_its_end<T, F>(state: &GatewayState, name: &'static str, work: F) -> Result<T, ApiError>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, ApiError>> + Send + 'static,
+{
+    let ended = state.tasks.spawn(TaskKind::Finish, name, work).await;
+    ended.map_err(|error| ApiError::Internal(error.to_string()))?.map_err(|panic| ApiError::Internal(panic.to_string()))?
+}
 
 /// The platform's paging headers: the total is exact only on the last page.
 pub(crate) fn paging(offset: usize, limit: usize, found: usize) -> Vec<(&'static str, String)> {

@@ -120,6 +120,9 @@ impl Stream for EventStream {
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(guard) = &mut self.guard {
+            guard.arm();
+        }
         self.gather(cx);
         if let Some(chunk) = self.frames.next_chunk() {
             return Poll::Ready(Some(Ok(chunk)));

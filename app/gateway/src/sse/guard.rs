@@ -7,14 +7,15 @@ use harness::runtime::actor_context::{ActorContext, scope};
 use harness::runtime::runs::{CancelAction, RunError, RunsFacade};
 use harness::runtime::tasks::{TaskKind, Tasks};
 
-/// Held by a response's body: dropped before it was disarmed, it cancels the run at once.
+/// Held by a response's body: dropped while it is armed, it cancels the run at once.
 #[derive(Debug)]
 pub struct DisconnectGuard {
-    armed: Option<Armed>,
+    armed: bool,
+    watched: Option<Watched>,
 }
 
 #[derive(Debug)]
-struct Armed {
+struct Watched {
     runs: Arc<RunsFacade>,
     tasks: Tasks,
     actor: ActorContext,
@@ -23,20 +24,32 @@ struct Armed {
 }
 
 impl DisconnectGuard {
-    /// A guard for a run of `actor`.
+    /// A guard for a run of `actor`, armed at once.
     pub fn new(runs: Arc<RunsFacade>, tasks: Tasks, actor: ActorContext, thread: ThreadId, run: RunId) -> Self {
-        Self { armed: Some(Armed { runs, tasks, actor, thread, run }) }
+        Self { armed: true, watched: Some(Watched { runs, tasks, actor, thread, run }) }
+    }
+
+    /// The same guard, armed only once its body is read: the answer to a `HEAD` never is.
+    #[must_use]
+    pub fn once_read(mut self) -> Self {
+        self.armed = false;
+        self
+    }
+
+    /// The body is read.
+    pub fn arm(&mut self) {
+        self.armed = true;
     }
 
     /// The response is complete, or the server ends it: nobody went away.
     pub fn disarm(&mut self) {
-        self.armed = None;
+        self.watched = None;
     }
 }
 
 impl Drop for DisconnectGuard {
     fn drop(&mut self) {
-        let Some(Armed { runs, tasks, actor, thread, run }) = self.armed.take() else { return };
+        let Some(Watched { runs, tasks, actor, thread, run }) = self.watched.take().filter(|_| self.armed) else { return };
         // The body is dropped by the connection, outside of any actor's scope.
         tasks.clone().spawn(
             TaskKind::Finish,

@@ -48,6 +48,11 @@ async fn ranges_are_served_from_small_and_large_files() {
     let base = with_file(&gateway, "small.txt", "0123456789").await;
     let part = gateway.raw("GET", &format!("{base}/small.txt"), "", &[("range", "bytes=2-4")]).await;
     assert_eq!((part.code(), part.text(), part.header("content-length")), (206, "234", "3"));
+    let tag = part.header("etag").to_owned();
+    for (seen, code, text) in [(&*tag, 206, "234"), ("\"other\"", 200, "0123456789"), (&format!("W/{tag}"), 200, "0123456789")] {
+        let resumed = gateway.raw("GET", &format!("{base}/small.txt"), "", &[("range", "bytes=2-4"), ("if-range", seen)]).await;
+        assert_eq!((resumed.code(), resumed.text()), (code, text), "{seen}");
+    }
     let none = gateway.raw("GET", &format!("{base}/small.txt"), "", &[("range", "bytes=10-")]).await;
     assert_eq!((none.code(), none.header("content-range")), (416, "bytes */10"));
 }

@@ -102,3 +102,25 @@ async fn assistants_go_by_name_or_id_as_the_dialect_wants() {
     let schemas = gateway.get(&format!("/assistants/{id}/schemas")).await.json();
     assert!(schemas["state_schema"]["properties"]["messages"].is_object());
 }
+
+#[tokio::test]
+async fn pages_of_a_configured_origin_may_read_every_answer() {
+    let gateway = Gateway::new();
+    let origin = ("origin", "https://ui.test");
+    let asks = [origin, ("access-control-request-method", "PATCH"), ("access-control-request-headers", "x-mine,content-type")];
+    let preflight = gateway.raw("OPTIONS", "/api/threads/t", "", &asks).await;
+    assert_eq!(preflight.code(), 200);
+    assert_eq!(preflight.header("access-control-allow-origin"), "https://ui.test");
+    assert_eq!(preflight.header("access-control-allow-credentials"), "true");
+    assert_eq!(preflight.header("access-control-allow-methods"), "PATCH");
+    assert_eq!(preflight.header("access-control-allow-headers"), "x-mine,content-type");
+    for path in ["/threads", "/api/threads", "/no/such/route"] {
+        let answer = gateway.raw("POST", path, "{}", &[origin]).await;
+        assert_eq!(answer.header("access-control-allow-origin"), "https://ui.test", "{path}");
+        let exposed = answer.header("access-control-expose-headers");
+        assert_eq!(exposed, "content-location,location,x-pagination-total,x-pagination-next", "{path}");
+    }
+    let foreign = gateway.raw("POST", "/threads", "{}", &[("origin", "https://evil.test")]).await;
+    assert_eq!((foreign.code(), foreign.json()), (403, json!({ "detail": "Cross-site request denied." })));
+    assert_eq!(foreign.header("access-control-allow-origin"), "");
+}

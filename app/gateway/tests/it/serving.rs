@@ -1,11 +1,17 @@
 //! The server on a socket: readers that vanish, and the way it stops.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::routing::get;
 use deerflow_gateway::{ServeOptions, serve};
+use futures_util::{StreamExt, stream};
 use harness::runtime::tasks::{TaskKind, Tasks};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
 
 use crate::support::{Gateway, saying};
 
@@ -14,7 +20,7 @@ async fn open_stream(address: std::net::SocketAddr, thread: &str) -> (TcpStream,
     let mut socket = TcpStream::connect(address).await.expect("a connection");
     let body = saying("slow").to_string();
     let length = body.len();
-    let request = format!("POST /api/threads/{thread}/runs/stream HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}");
+    let request = format!("POST /api/threads/{thread}/runs/stream HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}");
     socket.write_all(request.as_bytes()).await.expect("a request");
     let mut text = String::new();
     let mut buffer = [0; 4096];
@@ -57,4 +63,33 @@ async fn a_vanished_reader_cancels_its_run_promptly_and_shutdown_is_bounded() {
         .expect("no panic")
         .expect("no error");
     drop(idle);
+}
+
+#[tokio::test]
+async fn a_reader_that_stops_reading_is_cut_off() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let shutdown = CancellationToken::new();
+    let dropped = CancellationToken::new();
+    let body = dropped.clone();
+    let flood = async move || {
+        let held = body.drop_guard();
+        let chunks = stream::repeat(Bytes::from_static(&[b'x'; 65_536])).map(move |chunk| {
+            let _held = &held;
+            Ok::<_, Infallible>(chunk)
+        });
+        Body::from_stream(chunks)
+    };
+    let tasks = Tasks::new();
+    let options = ServeOptions { stall_timeout: Duration::from_millis(200), ..ServeOptions::default() };
+    let router = Router::new().route("/", get(flood));
+    tasks.spawn(TaskKind::Service, "server", serve(listener, router, shutdown.clone(), options));
+
+    let mut socket = TcpStream::connect(address).await.expect("a connection");
+    socket.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("a request");
+    tokio::time::timeout(Duration::from_secs(20), dropped.cancelled()).await.expect("the body is dropped");
+    let mut rest = Vec::new();
+    let read = tokio::time::timeout(Duration::from_secs(20), socket.read_to_end(&mut rest)).await.expect("the connection is over");
+    assert!(read.is_err() && !rest.ends_with(b"0\r\n\r\n"), "a clean end");
+    shutdown.cancel();
 }

@@ -1,7 +1,7 @@
 //! Event streams: headers, bytes, replay, readers that leave.
 
 use axum::body::BodyDataStream;
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 
 use crate::support::{Gateway, saying, saying_with};
@@ -120,7 +120,12 @@ async fn a_reader_that_leaves_cancels_only_where_it_was_asked_to() {
             drop(join);
             let found = gateway.get(&format!("/api/threads/{thread}/runs/{run}")).await.json();
             assert_eq!((&found["status"], gateway.runs.live_runs() > 0), (&json!("running"), true));
-            let join = gateway.open("GET", &format!("/threads/{thread}/runs/{run}/stream?cancel_on_disconnect=1"), "", &[]).await;
+            let path = format!("/threads/{thread}/runs/{run}/stream?cancel_on_disconnect=1");
+            drop(gateway.open("HEAD", &path, "", &[]).await);
+            let found = gateway.get(&format!("/api/threads/{thread}/runs/{run}")).await.json();
+            assert_eq!((&found["status"], gateway.runs.live_runs() > 0), (&json!("running"), true));
+            let mut join = gateway.open("GET", &path, "", &[]).await.into_body().into_data_stream();
+            assert!(join.next().now_or_never().is_none());
             drop(join);
             assert_eq!(gateway.settled(&thread, &run).await["status"], "interrupted");
         }

@@ -8,6 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::ports::{CatalogView, FeatureView, ModelView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits};
+use deerflow_gateway::visitors::{Hosts, Visitors};
 use harness::clock::{Clock, SystemClock};
 use harness::ids::{IdSource, SystemIds, ThreadId};
 use harness::messages::Message;
@@ -191,6 +192,7 @@ impl Gateway {
             assistants: Arc::new(OneAgent),
             info: Arc::new(Catalog),
             files: files.clone(),
+            visitors: Visitors::new(Hosts::LoopbackAnd(vec![]), vec!["https://ui.test".to_owned()]),
             started_at: clock.now(),
             clock,
             ids,

@@ -1,5 +1,6 @@
 //! Threads, states and histories in both dialects.
 
+use futures_util::FutureExt;
 use serde_json::{Value, json};
 
 use crate::support::{Gateway, saying, saying_with};
@@ -211,4 +212,15 @@ async fn a_copy_has_the_history_under_its_own_id() {
     assert_ne!(id, thread);
     let state = gateway.get(&format!("/threads/{id}/state")).await.json();
     assert_eq!((&state["checkpoint"]["thread_id"], &state["values"]["messages"][1]["content"]), (&json!(id), &json!("original")));
+}
+
+#[tokio::test]
+async fn a_deletion_goes_on_to_the_files_when_its_client_leaves() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    assert!(gateway.send("DELETE", &format!("/threads/{thread}"), None).now_or_never().is_none(), "it left before the answer");
+    while gateway.files.removed.lock().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(gateway.get(&format!("/threads/{thread}")).await.code(), 404);
 }

@@ -26,6 +26,8 @@ pub struct Settings {
     pub auth_disabled: bool,
     /// `DEER_FLOW_ALLOW_INSECURE_BIND`: let everybody in, on any address.
     pub allow_insecure_bind: bool,
+    /// `GATEWAY_ALLOWED_HOSTS`: names besides this machine's own under which a server on loopback answers; `*` is any.
+    pub allowed_hosts: Vec<String>,
     /// `GATEWAY_CORS_ORIGINS`: web origins that may call with credentials.
     pub cors_origins: Vec<String>,
     /// `GATEWAY_ENABLE_DOCS`: serve the API's description.
@@ -118,6 +120,7 @@ impl Settings {
             project_root,
             auth_disabled: switch(environment, "DEER_FLOW_AUTH_DISABLED", false)? && !production,
             allow_insecure_bind: switch(environment, "DEER_FLOW_ALLOW_INSECURE_BIND", false)?,
+            allowed_hosts: list(environment.get("GATEWAY_ALLOWED_HOSTS").unwrap_or_default()),
             cors_origins: list(environment.get("GATEWAY_CORS_ORIGINS").unwrap_or_default()),
             docs_enabled: switch(environment, "GATEWAY_ENABLE_DOCS", true)?,
             deployment,

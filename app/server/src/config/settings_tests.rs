@@ -12,6 +12,7 @@ fn an_empty_environment_serves_this_machine_on_8001() {
     assert_eq!((settings.host.as_str(), settings.port), ("127.0.0.1", 8001));
     assert_eq!(settings.home, PathBuf::from("/work-dir/.deer-flow"));
     assert!(settings.docs_enabled && !settings.auth_disabled && settings.cors_origins.is_empty());
+    assert!(settings.allowed_hosts.is_empty());
     assert_eq!(settings.exposure().unwrap(), Exposure::Loopback);
 }
 
@@ -20,6 +21,7 @@ fn values_are_read_from_the_variables_deerflow_uses() {
     let settings = settings(&[
         ("GATEWAY_PORT", "9000"),
         ("DEER_FLOW_HOME", "data"),
+        ("GATEWAY_ALLOWED_HOSTS", "box.lan, *"),
         ("GATEWAY_CORS_ORIGINS", " http://a.test/ ,,http://b.test"),
         ("GATEWAY_ENABLE_DOCS", "false"),
         ("DEER_FLOW_AUTH_DISABLED", "1"),
@@ -27,6 +29,7 @@ fn values_are_read_from_the_variables_deerflow_uses() {
     .unwrap();
     assert_eq!(settings.port, 9000);
     assert_eq!(settings.home, PathBuf::from("/work-dir/data"));
+    assert_eq!(settings.allowed_hosts, ["box.lan", "*"]);
     assert_eq!(settings.cors_origins, ["http://a.test", "http://b.test"]);
     assert!(!settings.docs_enabled);
     assert_eq!(settings.exposure().unwrap(), Exposure::LoopbackAuthDisabled);

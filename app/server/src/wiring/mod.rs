@@ -10,6 +10,7 @@ mod stores;
 use std::sync::Arc;
 
 use deerflow_gateway::GatewayState;
+use deerflow_gateway::visitors::{Hosts, Visitors};
 use harness::clock::{Clock, SystemClock};
 use harness::ids::SystemIds;
 use harness::runtime::runs::{NullObserver, RunsFacade, RuntimeParts};
@@ -80,6 +81,7 @@ impl App {
             assistants: agents,
             info: Arc::new(catalog::ConfigCatalog(config.clone())),
             files: Arc::new(files),
+            visitors: visitors(settings),
             started_at: clock.now(),
             clock,
             ids,
@@ -88,4 +90,10 @@ impl App {
         });
         Ok(Self { runs, gateway, bridge, tasks, store_tasks })
     }
+}
+
+/// Beyond loopback no name is known to be the server's own, and something in front of it lets people in.
+fn visitors(settings: &Settings) -> Visitors {
+    let hosts = if settings.is_loopback() { Hosts::LoopbackAnd(settings.allowed_hosts.clone()) } else { Hosts::Any };
+    Visitors::new(hosts, settings.cors_origins.clone())
 }

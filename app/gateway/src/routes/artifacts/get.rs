@@ -44,7 +44,7 @@ pub(crate) async fn get(State(state): App, ids: Ids, query: Query, headers: Head
     let length = small.as_ref().map_or(length, |content| content.len() as u64);
     let mut answer = match headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => match wanted(headers.get(header::RANGE).and_then(|range| range.to_str().ok()), length) {
+        false => match wanted(range(&headers, &tag), length) {
             Wanted::Unsatisfiable => unsatisfiable(length),
             part => send(part, length, file, small).await.map_err(broken)?,
         },
@@ -52,6 +52,12 @@ pub(crate) async fn get(State(state): App, ids: Ids, query: Query, headers: Head
     let about = about(path.file_name(), download, &tag, &facts);
     answer.headers_mut().extend(about);
     Ok(answer)
+}
+
+/// The range that is asked for, unless it is a part of what the file no longer is.
+fn range<'a>(headers: &'a HeaderMap, tag: &str) -> Option<&'a str> {
+    let current = headers.get(header::IF_RANGE).is_none_or(|known| known.as_bytes() == tag.as_bytes());
+    headers.get(header::RANGE).filter(|_| current)?.to_str().ok()
 }
 
 fn broken(error: io::Error) -> ApiError {

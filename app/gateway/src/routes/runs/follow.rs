@@ -38,7 +38,7 @@ pub(crate) async fn follow(State(state): App, dialect: Dialect, ids: Ids, query:
         }
         _ => joined.items,
     };
-    let guard = (cancel_on_disconnect && !run.status.is_terminal()).then(|| guard(&state, &run));
+    let guard = (cancel_on_disconnect && !run.status.is_terminal()).then(|| guard(&state, &run).once_read());
     let style = Style { dialect, ids: resumable };
     let events = EventStream::new(items, style, state.shutdown.clone()).filtered(EventFilter::only(filter)).guarded(guard);
     // DeerFlow's clients take a Content-Location for a run they made; a join names none.

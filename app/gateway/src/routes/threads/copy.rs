@@ -1,19 +1,28 @@
 //! `POST /threads/{t}/copy`: the same metadata and history under a new id.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
-use deerflow_domain::threads::{Created, NewThread, ThreadPatch};
+use deerflow_domain::threads::{Created, NewThread, ThreadPatch, ThreadRecord};
 use harness::runtime::actor_context::Owner;
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::Ids;
 use crate::reads::{require_thread, thread_facts};
-use crate::routes::{Answer, App};
+use crate::routes::{Answer, App, to_its_end};
+use crate::state::GatewayState;
 use crate::wire::thread_json;
 
 pub(crate) async fn copy(State(state): App, dialect: Dialect, ids: Ids) -> Answer {
     let source = require_thread(&state, &ids.thread()?).await?;
+    let copy = to_its_end(&state, "copy a thread", copied(Arc::clone(&state), source)).await?;
+    let facts = thread_facts(&state, &copy, dialect).await?;
+    Ok(Json(thread_json(&copy, facts, dialect)))
+}
+
+async fn copied(state: Arc<GatewayState>, source: ThreadRecord) -> Result<ThreadRecord, ApiError> {
     let new = NewThread {
         thread_id: state.ids.thread_id(),
         user_id: source.user_id.clone(),
@@ -27,7 +36,5 @@ pub(crate) async fn copy(State(state): App, dialect: Dialect, ids: Ids) -> Answe
     state.checkpoints.copy_thread(&source.thread_id, &copy.thread_id).await?;
     let patch = ThreadPatch { title: source.title.map(Some), ..ThreadPatch::default() };
     let patched = state.threads.patch(&copy.thread_id, patch, &Owner::Auto, copy.created_at).await?;
-    let copy = patched.unwrap_or(copy);
-    let facts = thread_facts(&state, &copy, dialect).await?;
-    Ok(Json(thread_json(&copy, facts, dialect)))
+    Ok(patched.unwrap_or(copy))
 }

@@ -1,5 +1,7 @@
 //! `DELETE /threads/{t}` and `POST /threads/prune`: the row with all runs, events, states and files.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -12,7 +14,7 @@ use serde_json::json;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids, parse_thread_id};
-use crate::routes::{Answer, App, Reply};
+use crate::routes::{Answer, App, Reply, to_its_end};
 use crate::state::GatewayState;
 
 pub(crate) async fn delete(State(state): App, dialect: Dialect, ids: Ids) -> Reply {
@@ -44,13 +46,18 @@ pub(crate) async fn prune(State(state): App, dialect: Dialect, Body(mut body): B
     Ok(Json(json!({ "pruned_count": pruned })))
 }
 
-async fn remove(state: &GatewayState, thread: &ThreadId) -> Result<Deleted, ApiError> {
-    let deleted = state.threads.delete(thread, &Owner::Auto).await?;
-    if deleted == Deleted::Done {
-        // The row is gone and its id is not given out again, so a retry could not find the files: the log has to.
-        if let Err(error) = state.files.delete_thread(&effective_user_id(), thread).await {
-            tracing::error!(thread_id = %thread, %error, "files of a deleted thread are left behind");
+/// Removes the row, then the files.
+async fn remove(state: &Arc<GatewayState>, thread: &ThreadId) -> Result<Deleted, ApiError> {
+    let (shared, thread) = (Arc::clone(state), thread.clone());
+    to_its_end(state, "delete a thread", async move {
+        let deleted = shared.threads.delete(&thread, &Owner::Auto).await?;
+        if deleted == Deleted::Done {
+            // The row is gone and its id is not given out again, so a retry could not find the files: the log has to.
+            if let Err(error) = shared.files.delete_thread(&effective_user_id(), &thread).await {
+                tracing::error!(thread_id = %thread, %error, "files of a deleted thread are left behind");
+            }
         }
-    }
-    Ok(deleted)
+        Ok(deleted)
+    })
+    .await
 }
