@@ -21,18 +21,18 @@ use crate::tx::Writes;
 use crate::writer::{Reconnect, WriteQueue};
 
 /// The database file in the data directory.
-const FILE: &str = "deerflow.db";
+pub(crate) const FILE: &str = "deerflow.db";
 /// How long SQLite waits for a lock that another program holds.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
 /// How long a caller waits for a connection.
-const ACQUIRE_LIMIT: Duration = Duration::from_secs(10);
+pub(crate) const ACQUIRE_LIMIT: Duration = Duration::from_secs(10);
 /// The longest a statement may take on Postgres, and wait for a row there, in milliseconds.
 const STATEMENT_LIMIT_MS: &str = "20000";
 /// A Postgres connection that was idle for longer is asked whether it still lives.
 const PING_AFTER: Duration = Duration::from_secs(1);
 const SQLITE_READERS: u32 = 8;
 /// Files up to this size are checked page by page at the start; a longer check would hold the start up.
-const CHECK_LIMIT_BYTES: u64 = 64 << 20;
+pub(crate) const CHECK_LIMIT_BYTES: u64 = 64 << 20;
 
 /// Which database.
 #[derive(Debug, Clone)]
@@ -192,21 +192,7 @@ impl Database {
     }
 
     async fn open_postgres(config: &PostgresConfig) -> Result<Self, OpenError> {
-        let options: PgConnectOptions = config
-            .url
-            .expose_secret()
-            .parse()
-            .map_err(|_| OpenError::Settings("the url must be postgres://user:password@host:port/database"))?;
-        let mut options = options
-            .disable_statement_logging()
-            .application_name("deerflow")
-            .options([("statement_timeout", STATEMENT_LIMIT_MS), ("idle_in_transaction_session_timeout", STATEMENT_LIMIT_MS)]);
-        if let Some(schema) = &config.schema {
-            if schema.is_empty() || !schema.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-                return Err(OpenError::Settings("a schema name has only letters, digits and underscores"));
-            }
-            options = options.options([("search_path", schema.as_str())]);
-        }
+        let options = postgres_options(config)?;
         // A pool tries a refused connection again and again; at the start the reason is wanted at once.
         let probe = tokio::time::timeout(ACQUIRE_LIMIT, options.connect()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut));
         let mut session = probe.map_err(unreachable)?;
@@ -246,17 +232,37 @@ impl Database {
     }
 }
 
-fn sqlite_options() -> SqliteConnectOptions {
+/// The connection's settings, or what is wrong with them.
+pub(crate) fn postgres_options(config: &PostgresConfig) -> Result<PgConnectOptions, OpenError> {
+    let options: PgConnectOptions = config
+        .url
+        .expose_secret()
+        .parse()
+        .map_err(|_| OpenError::Settings("the url must be postgres://user:password@host:port/database"))?;
+    let mut options = options
+        .disable_statement_logging()
+        .application_name("deerflow")
+        .options([("statement_timeout", STATEMENT_LIMIT_MS), ("idle_in_transaction_session_timeout", STATEMENT_LIMIT_MS)]);
+    if let Some(schema) = &config.schema {
+        if schema.is_empty() || !schema.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            return Err(OpenError::Settings("a schema name has only letters, digits and underscores"));
+        }
+        options = options.options([("search_path", schema.as_str())]);
+    }
+    Ok(options)
+}
+
+pub(crate) fn sqlite_options() -> SqliteConnectOptions {
     SqliteConnectOptions::new().foreign_keys(true).busy_timeout(BUSY_LIMIT).statement_cache_capacity(256).disable_statement_logging()
 }
 
-fn sqlite_pool(connections: u32) -> SqlitePoolOptions {
+pub(crate) fn sqlite_pool(connections: u32) -> SqlitePoolOptions {
     // A file does not go away between two uses: no ping before each.
     SqlitePoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE_LIMIT).max_lifetime(None).test_before_acquire(false)
 }
 
 /// Reads every page once.
-async fn check(db: &DatabaseConnection) -> Result<(), Fault> {
+pub(crate) async fn check(db: &DatabaseConnection) -> Result<(), Fault> {
     let statement = sea_orm::Statement::from_string(db.get_database_backend(), "PRAGMA quick_check(1)");
     let row = db.query_one_raw(statement).await?;
     let verdict = row.map(|row| row.try_get_by_index::<String>(0)).transpose()?;
@@ -266,10 +272,10 @@ async fn check(db: &DatabaseConnection) -> Result<(), Fault> {
     }
 }
 
-fn unreachable(error: sqlx::Error) -> OpenError {
+pub(crate) fn unreachable(error: sqlx::Error) -> OpenError {
     OpenError::Database(StoreError::from(Fault::from(&error)).to_string())
 }
 
-fn refused(error: DbErr) -> OpenError {
+pub(crate) fn refused(error: DbErr) -> OpenError {
     OpenError::Database(StoreError::from(Fault::from(error)).to_string())
 }

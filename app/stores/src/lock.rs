@@ -25,4 +25,18 @@ impl DataLock {
             Err(error) => Err(error.into()),
         }
     }
+
+    /// Whether a process has it. Makes no file, and holds nothing that outlives the question.
+    pub(crate) fn is_taken(directory: &Path) -> io::Result<bool> {
+        let file = match File::open(directory.join(LOCK_FILE)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => Ok(false),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
 }

@@ -26,5 +26,13 @@ pub(crate) async fn migrate(db: &DatabaseConnection) -> Result<(), DbErr> {
     tx.commit().await
 }
 
+/// The table that names the migrations which were applied.
+pub(crate) const APPLIED: &str = "seaql_migrations";
+
+/// The name of every migration, in order.
+pub(crate) fn names() -> Vec<String> {
+    Migrator::migrations().iter().map(|migration| migration.name().to_owned()).collect()
+}
+
 /// Any number that nobody else uses: the first eight bytes of `deerflow` as text.
 const ADVISORY_LOCK: i64 = i64::from_be_bytes(*b"deerflow");

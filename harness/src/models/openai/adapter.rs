@@ -26,6 +26,8 @@ use crate::models::{ChatModel, ModelEntry, ModelError, ModelErrorKind, ModelInfo
 /// An answer that is not streamed, or an error page, longer than this is refused or cut.
 const LONGEST_ANSWER: usize = 32 << 20;
 const LONGEST_ERROR: usize = 64 << 10;
+/// How long the usage and the end of a stream may keep away once the answer itself is complete.
+const AFTER_FINISH: Duration = Duration::from_secs(5);
 /// How much of a provider's own words goes into an error.
 const MESSAGE_LENGTH: usize = 500;
 
@@ -137,16 +139,19 @@ impl Answer {
 
     /// Waits until something is ready or the answer is over.
     async fn fill(&mut self) -> Result<(), ModelError> {
-        let idle = self.asker.options.limits.idle;
-        let patience = Instant::now() + idle;
+        let mut patience = self.patience();
         let mut whole = Vec::new();
         while self.ready.is_empty() && !self.over {
             let waited = timeout_at(patience.min(self.deadline), self.response.chunk()).await;
             let bytes = match waited {
-                Ok(read) => read.map_err(|error| self.asker.transport_error(error))?,
+                Ok(Ok(bytes)) => bytes,
+                // Everything that matters was said; how the connection ends does not.
+                _ if self.decoder.is_finished() => None,
+                Ok(Err(error)) => return Err(self.asker.transport_error(error)),
                 Err(_) if Instant::now() >= self.deadline => return Err(self.asker.endless()),
-                Err(_) => return Err(self.asker.silence(idle)),
+                Err(_) => return Err(self.asker.stalled(self.streamed)),
             };
+            let heard = self.decoder.events();
             let decoded = match (bytes, self.streamed) {
                 (Some(bytes), true) => self.decoder.push(&bytes, &mut self.ready),
                 (None, true) => {
@@ -168,8 +173,18 @@ impl Answer {
             };
             decoded.map_err(|error| self.asker.decode_error(error))?;
             self.over |= self.decoder.is_closed();
+            // A comment says only that the connection lives, so it renews nothing.
+            if !self.streamed || self.decoder.events() != heard {
+                patience = self.patience();
+            }
         }
         Ok(())
+    }
+
+    /// Until when something must come.
+    fn patience(&self) -> Instant {
+        let idle = self.asker.options.limits.idle;
+        Instant::now() + if self.decoder.is_finished() { idle.min(AFTER_FINISH) } else { idle }
     }
 }
 
@@ -181,6 +196,14 @@ impl Asker {
 
     fn silence(&self, limit: Duration) -> ModelError {
         self.error(ModelErrorKind::Stalled, format!("the provider was silent for {} seconds", limit.as_secs_f64()))
+    }
+
+    fn stalled(&self, streamed: bool) -> ModelError {
+        let limit = self.options.limits.idle;
+        if !streamed {
+            return self.silence(limit);
+        }
+        self.error(ModelErrorKind::Stalled, format!("the stream brought no data for {} seconds", limit.as_secs_f64()))
     }
 
     fn endless(&self) -> ModelError {

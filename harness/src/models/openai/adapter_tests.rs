@@ -24,6 +24,8 @@ enum Reply {
     Say(String),
     /// Writes this and stays silent until the client goes.
     SayAndHang(String),
+    /// Writes these pieces, each a minute after the one before, and closes.
+    Drip(Vec<String>),
 }
 
 /// A server that answers every request alike; gives the requests it read, and a mark whenever a client has gone.
@@ -60,11 +62,21 @@ async fn serve(mut socket: TcpStream, reply: &Reply, tell: &mpsc::UnboundedSende
         }
     };
     let _ = tell.send(Heard::Request { head, body });
-    let (Reply::Say(text) | Reply::SayAndHang(text)) = reply;
-    let _ = socket.write_all(text.as_bytes()).await;
-    if matches!(reply, Reply::SayAndHang(_)) {
-        while socket.read_buf(&mut bytes).await.unwrap_or(0) > 0 {}
-        let _ = tell.send(Heard::Gone);
+    match reply {
+        Reply::Say(text) => {
+            let _ = socket.write_all(text.as_bytes()).await;
+        }
+        Reply::SayAndHang(text) => {
+            let _ = socket.write_all(text.as_bytes()).await;
+            while socket.read_buf(&mut bytes).await.unwrap_or(0) > 0 {}
+            let _ = tell.send(Heard::Gone);
+        }
+        Reply::Drip(pieces) => {
+            for piece in pieces {
+                let _ = socket.write_all(piece.as_bytes()).await;
+                tokio::time::sleep(Duration::from_secs(60)).await;
+            }
+        }
     }
 }
 
@@ -162,6 +174,45 @@ async fn silence_ends_a_call_before_and_within_the_stream() {
     let stalled = Reply::SayAndHang(format!("{HEAD}{HELLO}: still here\n\n"));
     let (text, error) = asked(stalled, json!({"stream_chunk_timeout": 0.05})).await;
     assert_eq!((text.as_str(), error.map(|error| error.kind)), ("hello", Some(ModelErrorKind::Stalled)));
+}
+
+const FINISH: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+
+#[tokio::test]
+async fn a_complete_answer_stands_however_the_connection_ends() {
+    // A length that is not reached, and a chunk that is cut, are errors of the transport.
+    let short = format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9999\r\n\r\n{HELLO}{FINISH}");
+    let half = format!("{short}data: {{\"choices\":[],\"usa");
+    for stream in [short, half] {
+        assert_eq!(asked(Reply::Say(stream), json!({})).await, ("hello".to_owned(), None));
+    }
+    let unfinished = format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9999\r\n\r\n{HELLO}");
+    let (text, error) = asked(Reply::Say(unfinished), json!({})).await;
+    assert_eq!((text.as_str(), error.map(|error| error.kind)), ("hello", Some(ModelErrorKind::Transient)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_kept_open_after_the_answer_is_left_soon() {
+    let begun = Instant::now();
+    assert_eq!(asked(Reply::SayAndHang(format!("{HEAD}{HELLO}{FINISH}")), json!({})).await, ("hello".to_owned(), None));
+    assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn patience_is_renewed_by_everything_that_comes_but_comments() {
+    let limit = json!({"stream_chunk_timeout": 100});
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n";
+    let body = [head, "{\"choices\":[{\"index\":0,", "\"message\":{\"content\":\"whole\"},", "\"finish_reason\":\"stop\"}]}"];
+    let (text, error) = asked(Reply::Drip(body.map(str::to_owned).to_vec()), limit.clone()).await;
+    assert_eq!((text.as_str(), error), ("whole", None));
+
+    let empty = "data: {\"choices\":[{\"index\":0,\"delta\":{}}]}\n\n";
+    let (text, error) = asked(Reply::Drip([HEAD, empty, empty, empty, HELLO, END].map(str::to_owned).to_vec()), limit.clone()).await;
+    assert_eq!((text.as_str(), error), ("hello", None));
+
+    let comment = ": queued\n\n";
+    let (_, error) = asked(Reply::Drip([HEAD, comment, comment, comment, HELLO, END].map(str::to_owned).to_vec()), limit).await;
+    assert!(error.is_some_and(|error| error.kind == ModelErrorKind::Stalled && error.message.contains("no data for 100 seconds")));
 }
 
 #[tokio::test]

@@ -67,6 +67,7 @@ struct Answer {
     usage: Option<UsageMetadata>,
     finish_reason: Option<String>,
     any_choice: bool,
+    events: u64,
     closed: bool,
 }
 
@@ -82,6 +83,7 @@ impl Decoder {
             usage: None,
             finish_reason: None,
             any_choice: false,
+            events: 0,
             closed: false,
         };
         Self { cutter: EventCutter::default(), answer }
@@ -93,21 +95,22 @@ impl Decoder {
         self.cutter.push(bytes, |data| answer.payload(data, out))
     }
 
-    /// Takes the end of the stream.
+    /// Takes the end of the stream, however it came. An answer with a finish reason is complete.
     pub(super) fn end(&mut self, out: &mut impl Extend<MessageChunk>) -> Result<(), DecodeError> {
         if let Some(rest) = self.cutter.rest()
             && !self.answer.closed
         {
-            // Half an event is no malformed one: it was cut.
-            self.answer.payload(&rest, out).map_err(|error| match error {
-                DecodeError::Malformed(_) => DecodeError::Cut,
-                other => other,
-            })?;
+            match self.answer.payload(&rest, out) {
+                // Half an event is no malformed one: it was cut.
+                Err(DecodeError::Malformed(_)) if self.is_finished() => {}
+                Err(DecodeError::Malformed(_)) => return Err(DecodeError::Cut),
+                taken => taken?,
+            }
         }
         if self.answer.closed {
             return Ok(());
         }
-        if self.answer.finish_reason.is_none() {
+        if !self.is_finished() {
             return Err(DecodeError::Cut);
         }
         self.answer.close(out)
@@ -123,10 +126,21 @@ impl Decoder {
     pub(super) fn is_closed(&self) -> bool {
         self.answer.closed
     }
+
+    /// Whether the reason of the end is known; only usage and the closing mark can follow.
+    pub(super) fn is_finished(&self) -> bool {
+        self.answer.finish_reason.is_some()
+    }
+
+    /// How many events the stream brought.
+    pub(super) fn events(&self) -> u64 {
+        self.answer.events
+    }
 }
 
 impl Answer {
     fn payload(&mut self, data: &[u8], out: &mut impl Extend<MessageChunk>) -> Result<(), DecodeError> {
+        self.events += 1;
         match data.trim_ascii() {
             _ if self.closed => Ok(()),
             b"" => Ok(()),
