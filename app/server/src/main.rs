@@ -7,7 +7,7 @@ use deerflow_server::cli::{Cli, Command, ServeArgs};
 use deerflow_server::commands;
 use deerflow_server::commands::doctor::Probes;
 use deerflow_server::config::{ConfigHandle, Environment, Settings, load};
-use deerflow_server::wiring::probes::{KnownProvider, OpenDatabase};
+use deerflow_server::wiring::probes::{KnownProvider, LookAtDatabase};
 use deerflow_server::{serve, telemetry};
 
 #[global_allocator]
@@ -32,7 +32,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Config(command) => commands::config::run(&command, &environment, &mut commands::config::stdout()),
         Command::Doctor(args) => runtime()?.block_on(async {
             let mut out = std::io::stdout();
-            let probes = Probes { database: Some(&OpenDatabase), provider: Some(&KnownProvider) };
+            let probes = Probes { database: Some(&LookAtDatabase), provider: Some(&KnownProvider) };
             commands::doctor::run(&args, &environment, probes, &mut out).await
         }),
     }

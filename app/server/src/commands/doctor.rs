@@ -17,7 +17,7 @@ pub use report::{Finding, Verdict};
 /// Longest wait for the database.
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Opens the configured database and closes it again.
+/// Looks at the configured database and changes nothing.
 #[async_trait]
 pub trait DatabaseProbe: Send + Sync {
     /// What answered (kind, version), or why nothing did.
@@ -64,7 +64,7 @@ pub async fn examine(args: &FileArgs, environment: &Environment, probes: Probes<
         Err(error) => findings.push(Finding::fail("environment", error.to_string(), "set the variable to an allowed value, or unset it")),
         Ok(settings) => {
             findings.push(checks::exposure(&settings));
-            findings.push(checks::port(&settings));
+            findings.push(checks::port(&settings).await);
             findings.push(checks::writable("home directory", &settings.home));
             if let Some(config) = &config {
                 findings.extend(database(config, &settings, probes.database).await);

@@ -71,6 +71,35 @@ async fn a_healthy_machine_has_no_failure_and_no_trace_is_left() {
 }
 
 #[tokio::test]
+async fn a_port_that_a_running_deerflow_holds_is_no_failure() {
+    use std::io::Read;
+    let gateway = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = gateway.local_addr().unwrap().port().to_string();
+    let answering = std::thread::spawn(move || {
+        let (mut socket, _) = gateway.accept().unwrap();
+        let mut request = [0; 512];
+        assert!(socket.read(&mut request).unwrap() > 0);
+        let body = r#"{"status":"healthy","service":"deer-flow-gateway"}"#;
+        write!(socket, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+        gateway
+    });
+    let findings = Machine::with(GOOD).findings(&[("GATEWAY_PORT", &port)], Probes::default()).await;
+    drop(answering.join().unwrap());
+    assert_eq!(failures(&findings), [""; 0], "{findings:?}");
+    assert!(of(&findings, "port")[0].found.contains("running deerflow"));
+}
+
+#[tokio::test]
+async fn the_real_look_at_a_database_that_is_not_there_makes_nothing() {
+    let machine = Machine::with(GOOD);
+    let probes = Probes { database: Some(&crate::wiring::probes::LookAtDatabase), ..Probes::default() };
+    let findings = machine.findings(&[], probes).await;
+    assert_eq!(failures(&findings), [""; 0], "{findings:?}");
+    assert!(of(&findings, "database")[0].found.contains("will be made"), "{findings:?}");
+    assert_eq!(fs::read_dir(machine.dir.path()).unwrap().count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn every_failure_says_how_to_mend_it() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();

@@ -3,29 +3,33 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use deerflow_stores::Database;
+use deerflow_stores::{Database, Probe, Schema};
 use harness::clock::SystemClock;
 use harness::config::{AppConfig, DatabaseConfig, ModelConfig};
-use harness::runtime::tasks::Tasks;
 
 use super::stores::database_of;
 use crate::commands::doctor::{DatabaseProbe, ProviderProbe};
 use crate::config::Settings;
 
-/// Opens the database and closes it again.
+/// Looks at the database and changes nothing.
 #[derive(Debug, Clone, Copy)]
-pub struct OpenDatabase;
+pub struct LookAtDatabase;
 
 #[async_trait]
-impl DatabaseProbe for OpenDatabase {
+impl DatabaseProbe for LookAtDatabase {
     async fn probe(&self, database: &DatabaseConfig, settings: &Settings) -> Result<String, String> {
         let mut config = AppConfig::default();
         config.database = database.clone();
         let address = database_of(&config, settings).map_err(|error| error.to_string())?;
-        let tasks = Tasks::new();
-        let opened = Database::open(&address, &tasks).await.map(drop).map_err(|error| error.to_string());
-        tasks.shut_down().await;
-        opened.map(|()| format!("{:?} answers and its schema is up to date", database.backend).to_lowercase())
+        let Probe { schema, in_use } = Database::probe(&address).await.map_err(|error| error.to_string())?;
+        let backend = format!("{:?}", database.backend).to_lowercase();
+        let found = match schema {
+            Schema::Missing => format!("{backend} has no schema yet, it will be made"),
+            Schema::Older { version } => format!("{backend} answers, its schema {version} will be brought up to date"),
+            Schema::Current => format!("{backend} answers and its schema is up to date"),
+            Schema::Newer { version } => return Err(format!("a newer deerflow wrote the schema ({version} is not known here)")),
+        };
+        Ok(if in_use { format!("{found}; a running deerflow uses it") } else { found })
     }
 }
 

@@ -1,12 +1,14 @@
 //! The single looks of the doctor. None of them leaves a trace.
 
-use std::fs;
 use std::io;
 use std::net::TcpListener;
 use std::path::Path;
+use std::time::Duration;
 
 use harness::config::{AppConfig, DatabaseBackend, DatabaseConfig};
+use rustix::fs::Access;
 use rustix::process::{Resource, getrlimit};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::ProviderProbe;
 use super::report::{Finding, Verdict};
@@ -18,6 +20,10 @@ const LEAST_FREE_BYTES: u64 = 64 * 1024 * 1024;
 const LOW_FREE_BYTES: u64 = 1024 * 1024 * 1024;
 /// Open files below which many viewers at once run dry.
 const FEW_OPEN_FILES: u64 = 4096;
+/// What `GET /health` of a gateway says it is, and how long and how much of an answer is waited for.
+const SERVICE: &[u8] = b"\"deer-flow-gateway\"";
+const HEALTH_LIMIT: Duration = Duration::from_secs(2);
+const LONGEST_HEALTH: u64 = 16 * 1024;
 
 pub(super) fn configuration(loaded: &Result<Loaded, ConfigError>) -> Vec<Finding> {
     let subject = "configuration";
@@ -83,12 +89,15 @@ pub(super) fn exposure(settings: &Settings) -> Finding {
     }
 }
 
-pub(super) fn port(settings: &Settings) -> Finding {
+pub(super) async fn port(settings: &Settings) -> Finding {
     let subject = "port";
     let host = settings.host.trim_start_matches('[').trim_end_matches(']');
     let address = format!("{}:{}", settings.host, settings.port);
     match TcpListener::bind((host, settings.port)) {
         Ok(_) => Finding::ok(subject, format!("{address} is free")),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_deerflow(host, settings.port).await => {
+            Finding::ok(subject, format!("a running deerflow answers at {address}"))
+        }
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             Finding::fail(subject, format!("{address} is in use"), "stop what listens there, or choose another GATEWAY_PORT")
         }
@@ -101,9 +110,21 @@ pub(super) fn port(settings: &Settings) -> Finding {
     }
 }
 
+/// Whether what listens there calls itself a DeerFlow gateway.
+async fn is_deerflow(host: &str, port: u16) -> bool {
+    let asked = async {
+        let mut socket = tokio::net::TcpStream::connect((host, port)).await?;
+        socket.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await?;
+        let mut answer = Vec::new();
+        socket.take(LONGEST_HEALTH).read_to_end(&mut answer).await?;
+        io::Result::Ok(answer.windows(SERVICE.len()).any(|words| words == SERVICE))
+    };
+    matches!(tokio::time::timeout(HEALTH_LIMIT, asked).await, Ok(Ok(true)))
+}
+
 pub(super) fn writable(subject: &'static str, directory: &Path) -> Finding {
     let existing = nearest_existing(directory);
-    match try_writing(existing) {
+    match may_write(existing) {
         Ok(()) if existing == directory => Finding::ok(subject, format!("{} is writable", directory.display())),
         Ok(()) => Finding::ok(subject, format!("{} can be made", directory.display())),
         Err(error) => Finding::fail(
@@ -164,11 +185,9 @@ fn nearest_existing(directory: &Path) -> &Path {
     directory.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(directory)
 }
 
-fn try_writing(directory: &Path) -> io::Result<()> {
+fn may_write(directory: &Path) -> io::Result<()> {
     if !directory.is_dir() {
         return Err(io::Error::from(io::ErrorKind::NotADirectory));
     }
-    let path = directory.join(format!(".deerflow-doctor-{}", std::process::id()));
-    fs::write(&path, b"")?;
-    fs::remove_file(&path)
+    Ok(rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK)?)
 }
