@@ -3,7 +3,6 @@
 use chrono::DateTime;
 
 use super::*;
-use crate::agents::test_support::{state_of, transcript};
 use crate::clock::ManualClock;
 
 fn journal() -> RunEventCallback {
@@ -14,7 +13,17 @@ fn journal() -> RunEventCallback {
 /// `type:text` of the journaled messages.
 fn messages(journal: &mut RunEventCallback) -> Vec<String> {
     let rows = journal.flush().into_iter().filter(|row| row.category == category::MESSAGE);
-    transcript(&rows.map(|row| serde_json::from_value(row.content).unwrap()).collect::<Vec<_>>())
+    let messages = rows.map(|row| serde_json::from_value::<Message>(row.content).unwrap());
+    messages.map(|message| format!("{}:{}", message.type_name(), message.content.text())).collect()
+}
+
+/// A state with these messages, ids `h0`, `h1`, ... where they have none.
+fn state_of(messages: impl IntoIterator<Item = Message>) -> ThreadState {
+    let with_id = |(at, message): (u64, Message)| {
+        let id = message.id.clone().unwrap_or_else(|| format!("h{at}"));
+        (at + 1, message.with(|body| body.id = Some(id)))
+    };
+    ThreadState::restored((0..).zip(messages).map(with_id), Default::default())
 }
 
 fn answered(message: Message) -> AgentEvent {
