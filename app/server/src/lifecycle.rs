@@ -32,7 +32,7 @@ pub async fn watch_signals(shutdown: CancellationToken) -> std::io::Result<()> {
     shutdown.cancel();
     let second = either().await;
     tracing::warn!(signal = second, "ending at once");
-    #[expect(clippy::exit, clippy::disallowed_methods, reason = "the operator insists; nothing may delay the end")]
+    #[expect(clippy::disallowed_methods, reason = "the operator insists; nothing may delay the end")]
     std::process::exit(130);
 }
 

@@ -81,7 +81,6 @@ impl Environment {
     #[expect(clippy::disallowed_methods, reason = "the one home of the environment")]
     fn picture() -> Result<Self, ConfigError> {
         let working_dir = std::env::current_dir().map_err(|source| ConfigError::Unreadable { path: PathBuf::from("."), source })?;
-        #[expect(clippy::disallowed_methods, reason = "the one home of the environment")]
         let variables = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         Ok(Self::of(working_dir, variables))
     }
