@@ -174,7 +174,7 @@ mod tests {
         let pool = sqlite_pool(1).connect_with(options).await.unwrap();
         let db = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
         crate::migration::migrate(&db).await.unwrap();
-        db.execute_unprepared(&format!("DELETE FROM {APPLIED} WHERE version LIKE 'm0002%'")).await.unwrap();
+        db.execute_unprepared(&format!("DELETE FROM {APPLIED} WHERE version NOT LIKE 'm0001%'")).await.unwrap();
         db.close().await.unwrap();
         let (before, bytes) = (entries(directory.path()), std::fs::read(&file).unwrap());
         let probe = Database::probe(&DatabaseConfig::Sqlite(directory.path().to_owned())).await.unwrap();

@@ -10,10 +10,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use futures_util::StreamExt;
 use harness::ids::{CheckpointId, RunId, ThreadId};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -24,6 +23,8 @@ use crate::state::GatewayState;
 
 /// The largest body that is read, uploads aside.
 pub const BODY_LIMIT: usize = 20 * 1024 * 1024;
+/// The longest request body that is read to its end for the sake of an answer, in bytes.
+const DISCARD_LIMIT: usize = 4 * BODY_LIMIT;
 
 /// How long a client may take to send it.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -50,16 +51,32 @@ pub struct OptionalBody(pub Fields);
 
 #[tracing::instrument(name = "extract", skip_all)]
 async fn read_json(request: Request) -> Result<Option<Value>, ApiError> {
-    let bytes = tokio::time::timeout(BODY_TIMEOUT, Bytes::from_request(request, &())).await.map_err(|_| ApiError::TooSlow)?;
-    let bytes = bytes.map_err(|rejection| match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => ApiError::TooLarge(BODY_LIMIT),
-        _ => ApiError::BadRequest("the request body ended early".to_owned()),
-    })?;
+    let bytes = tokio::time::timeout(BODY_TIMEOUT, read_body(request.into_body())).await.map_err(|_| ApiError::TooSlow)??;
     if bytes.trim_ascii().is_empty() {
         return Ok(None);
     }
     // The parser gives up at 128 levels, so a deep body cannot exhaust the stack here or when it is dropped.
     serde_json::from_slice(&bytes).map(Some).map_err(|error| ApiError::InvalidJson(error.to_string()))
+}
+
+/// The whole body, up to [`BODY_LIMIT`]. Of one that is longer some more is read and thrown away: a client that is still writing
+/// when the connection closes does not get to read why it was refused.
+async fn read_body(body: axum::body::Body) -> Result<Vec<u8>, ApiError> {
+    let mut pieces = body.into_data_stream();
+    let (mut bytes, mut length) = (Vec::new(), 0);
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|_| ApiError::BadRequest("the request body ended early".to_owned()))?;
+        length += piece.len();
+        if length <= BODY_LIMIT {
+            bytes.extend_from_slice(&piece);
+        } else {
+            bytes = Vec::new();
+        }
+        if length > DISCARD_LIMIT {
+            break;
+        }
+    }
+    if length > BODY_LIMIT { Err(ApiError::TooLarge(BODY_LIMIT)) } else { Ok(bytes) }
 }
 
 fn object(value: Value) -> Result<Map<String, Value>, ApiError> {

@@ -103,7 +103,11 @@ async fn waiting_gives_the_last_values_or_the_error() {
     assert_eq!((failed.code(), failed.json()), (200, json!({ "__error__": { "error": "RuntimeError", "message": "boom" } })));
     let shown = gateway.get(&format!("/threads/{thread}")).await.json();
     assert_eq!((&shown["status"], &shown["error"]["message"]), (&json!("error"), &json!("boom")));
-    let empty = gateway.post(&format!("/threads/{thread}/runs/wait"), json!({ "assistant_id": "lead_agent" })).await;
+    let ask = json!({ "assistant_id": "lead_agent" });
+    let idle = gateway.post(&format!("/threads/{thread}/runs/wait"), ask.clone()).await;
+    assert!(idle.json()["messages"].is_array(), "a thread with nothing due stays as it is");
+    let fresh = gateway.thread().await;
+    let empty = gateway.post(&format!("/threads/{fresh}/runs/wait"), ask).await;
     assert_eq!(empty.json()["__error__"]["error"], "EmptyInputError");
 }
 
