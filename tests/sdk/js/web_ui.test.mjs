@@ -120,7 +120,9 @@ for (const version of ["1", "2"]) {
         const thread = await newThread(through);
         const parts = await all(through.runs.stream(thread, "lead_agent", { ...message("[[slow 40x50ms]]"), streamMode: ["messages-tuple"] }));
         assert.equal(tokensOf(parts), counted(40));
-        assert.deepEqual(cutter.streams().map(({ method }) => method), ["POST", "GET", "GET"]);
+        // How often it is cut depends on how many events arrive at once: a replay may come whole before the second cut.
+        const methods = cutter.streams().map(({ method }) => method);
+        assert.ok(methods.length >= 2 && methods[0] === "POST" && methods.slice(1).every((method) => method === "GET"), methods.join());
         assert.ok(cutter.streams().slice(1).every(({ cursor }) => cursor));
         assert.deepEqual((await through.runs.list(thread)).map(({ status }) => status), ["success"]);
       } finally {

@@ -45,7 +45,7 @@ class Cutter:
         method, target, _ = lines[0].split(" ")
         self.requests.append((method, target, headers))
         kept = [line for line in lines if not re.match("(?i)(connection|host):", line)]
-        kept += ["host: gateway", "connection: close"]
+        kept += [f"host: 127.0.0.1:{self.upstream[1]}", "connection: close"]
         server.sendall("\r\n".join(kept).encode("latin-1") + b"\r\n\r\n" + body)
         missing = int(headers.get("content-length", 0)) - len(body)
         while missing > 0:

@@ -38,7 +38,12 @@ pub(super) fn read_modes(fields: &mut Fields, dialect: Dialect) -> StreamModes {
 }
 
 fn offers(dialect: Dialect, mode: StreamMode) -> bool {
-    dialect.is_platform() || !matches!(mode, StreamMode::Events | StreamMode::Messages)
+    match mode {
+        // Not built: better refused than silent.
+        StreamMode::Events => false,
+        StreamMode::Messages => dialect.is_platform(),
+        _ => true,
+    }
 }
 
 /// The event names that a join's `stream_mode` lets through; empty means all.

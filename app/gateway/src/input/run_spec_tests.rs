@@ -221,7 +221,7 @@ fn the_platform_has_rules_of_its_own() {
     let status = |body: Value| read(Platform, body).map_or_else(|error| error.status(Platform).as_u16(), |_| 200);
     assert_eq!(status(json!({ "input": {} })), 422);
     for (body, expected) in [
-        (json!({ "stream_mode": ["messages", "events"], "stream_resumable": true, "feedback_keys": ["a"] }), 200),
+        (json!({ "stream_mode": ["messages", "custom"], "stream_resumable": true, "feedback_keys": ["a"] }), 200),
         (json!({ "stream_mode": ["tools"] }), 422),
         (json!({ "multitask_strategy": "enqueue" }), 422),
         (json!({ "webhook": "http://x" }), 422),
