@@ -45,7 +45,9 @@ def test_the_client_mends_a_cut_stream_by_itself(gateway, prefix, resumable):
             )
         )
         assert tokens(parts) == counted(40)
-        assert [method for method, _ in cutter.streams()] == ["POST", "GET", "GET"]
+        # How often it is cut depends on how many events arrive at once: a replay may come whole before the second cut.
+        first, *again = [method for method, _ in cutter.streams()]
+        assert first == "POST" and again and set(again) == {"GET"}
         assert all(cursor for _, cursor in cutter.streams()[1:])
         assert len(created) == 1
         assert [run["status"] for run in client.runs.list(thread)] == ["success"]
