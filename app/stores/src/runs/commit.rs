@@ -4,18 +4,17 @@ use async_trait::async_trait;
 use harness::ids::ThreadId;
 use harness::runtime::runs::store::{CommitError, RunCommit, RunCommitStore, RunEnd, StoreError};
 use harness::runtime::runs::{RunStatus, ThreadStatus};
-use sea_orm::sea_query::Expr;
-use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, Statement, Value,
-};
+use sea_orm::sea_query::{Expr, Query};
+use sea_orm::{ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, QueryTrait, UpdateMany};
 
 use super::SqlRunStore;
 use super::row::json_text;
-use crate::checkpoints::{delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, write_checkpoints};
+use crate::checkpoints::{add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, refuse_missing_messages};
 use crate::entity::{micros, plain, run, thread};
 use crate::error::{Fault, FromFault, read};
 use crate::feedback::delete_feedback_of;
-use crate::run_events::{append_events, delete_thread_events};
+use crate::run_events::{add_events, delete_thread_events};
+use crate::script::{Script, tagged};
 use crate::tx::TxError;
 
 /// What a commit did besides what it was asked for.
@@ -103,12 +102,7 @@ impl SqlRunStore {
 }
 
 async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLeft, TxError<NotWritten>> {
-    // The thread's row before the run's, as in admission.
-    let left = match &commit.end {
-        Some(end) => end_thread(tx, commit, end).await?,
-        None => ThreadLeft::Stays,
-    };
-    guard(tx, commit).await?;
+    let left = guard(tx, commit).await?;
     if left == ThreadLeft::Gone {
         forget_text(tx, commit).await?;
         thread::Entity::delete_by_id(commit.thread_id.as_str()).exec(tx).await?;
@@ -117,13 +111,16 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
         delete_thread_checkpoints(tx, &commit.thread_id).await?;
         return Ok(left);
     }
-    append_events(tx, &commit.events).await?;
+    let mut script = Script::new(tx);
+    add_events(&mut script, &commit.events);
     if commit.end.as_ref().is_some_and(|end| end.discard_checkpoints) {
+        script.run(tx).await?;
         delete_run_checkpoints(tx, &commit.thread_id, &commit.run_id).await?;
         let status = ThreadStatus::at_rest(is_anything_due(tx, &commit.thread_id).await?);
         set_thread_status(tx, &commit.thread_id, status).await?;
     } else {
-        write_checkpoints(tx, &commit.checkpoints).await?;
+        add_checkpoints(&mut script, &commit.checkpoints);
+        refuse_missing_messages(&script.run(tx).await?, &commit.checkpoints)?;
     }
     Ok(left)
 }
@@ -150,23 +147,34 @@ async fn set_thread_status(tx: &DatabaseTransaction, thread: &ThreadId, status: 
 }
 
 const END_THREAD: &str = "\
-    UPDATE threads_meta SET status = $2, updated_at = $3, display_name = COALESCE($4, display_name) \
-    WHERE thread_id = $1 RETURNING temporary";
+    UPDATE threads_meta SET status = ?, updated_at = ?, display_name = COALESCE(?, display_name) \
+    WHERE thread_id = ? RETURNING 'thread', temporary";
 
-async fn end_thread(tx: &DatabaseTransaction, commit: &RunCommit, end: &RunEnd) -> Result<ThreadLeft, TxError<NotWritten>> {
-    let values: [Value; 4] = [
-        commit.thread_id.as_str().into(),
-        end.thread_status.as_str().into(),
-        micros(commit.at).into(),
-        end.title.as_deref().map(plain).into(),
-    ];
-    let row = tx.query_one_raw(Statement::from_sql_and_values(tx.get_database_backend(), END_THREAD, values)).await?;
-    let temporary = row.map(|row| row.try_get_by_index::<bool>(0)).transpose()?;
+fn end_thread(script: &mut Script, commit: &RunCommit, end: &RunEnd) {
+    let title = end.title.as_deref().map(plain);
+    let values = [end.thread_status.as_str().into(), micros(commit.at).into(), title.into(), commit.thread_id.as_str().into()];
+    script.add(END_THREAD, values);
+}
+
+/// Writes the rows of thread and run, if this attempt still owns the run and the step is legal from where it is.
+async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLeft, TxError<NotWritten>> {
+    let mut script = Script::new(tx);
+    // The thread's row before the run's, as in admission.
+    if let Some(end) = &commit.end {
+        end_thread(&mut script, commit, end);
+    }
+    let mut update = guarded_update(commit).into_query();
+    update.returning(Query::returning().expr(Expr::val("run")));
+    script.add_built(&update);
+    let rows = script.run(tx).await?;
+    if tagged(&rows, "run").is_none() {
+        return Err(TxError::Refused(why_not(tx, commit).await?));
+    }
+    let temporary = tagged(&rows, "thread").map(|row| row.try_get_by_index::<bool>(1)).transpose()?;
     Ok(if temporary == Some(true) { ThreadLeft::Gone } else { ThreadLeft::Stays })
 }
 
-/// Writes the run's row, if this attempt still owns it and the step is legal from where it is.
-async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<(), TxError<NotWritten>> {
+fn guarded_update(commit: &RunCommit) -> UpdateMany<run::Entity> {
     let mut update = run::Entity::update_many()
         .col_expr(run::Column::UpdatedAt, Expr::value(micros(commit.at)))
         .filter(run::Column::RunId.eq(commit.run_id.as_str()))
@@ -194,10 +202,7 @@ async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<(), TxErr
             update = update.col_expr(run::Column::Attempt, Expr::col(run::Column::Attempt).add(1));
         }
     }
-    if update.exec(tx).await?.rows_affected == 1 {
-        return Ok(());
-    }
-    Err(TxError::Refused(why_not(tx, commit).await?))
+    update
 }
 
 /// The statuses from which the commit's steps are legal.
