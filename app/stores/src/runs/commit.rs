@@ -180,7 +180,7 @@ fn guarded_update(commit: &RunCommit) -> UpdateMany<run::Entity> {
         .filter(run::Column::RunId.eq(commit.run_id.as_str()))
         .filter(run::Column::ThreadId.eq(commit.thread_id.as_str()))
         .filter(run::Column::Attempt.eq(i64::from(commit.attempt)))
-        .filter(run::Column::Status.is_in(legal_before(commit).map(RunStatus::as_str)));
+        .filter(is_legal_before(commit));
     let gives_back = commit.end.is_none() && commit.advance == Some(RunStatus::Pending);
     if commit.batch > 0 {
         // The next attempt counts anew.
@@ -203,6 +203,12 @@ fn guarded_update(commit: &RunCommit) -> UpdateMany<run::Entity> {
         }
     }
     update
+}
+
+/// As literals: SQLite plans a statement anew each time when a bound value may decide whether a partial index serves it.
+fn is_legal_before(commit: &RunCommit) -> Expr {
+    let statuses: Vec<_> = legal_before(commit).map(|status| format!("'{status}'")).collect();
+    Expr::cust(if statuses.is_empty() { "FALSE".to_owned() } else { format!("runs.status IN ({})", statuses.join(", ")) })
 }
 
 /// The statuses from which the commit's steps are legal.
