@@ -2,6 +2,7 @@
 
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::checkpoint::{CheckpointWrite, LogRange};
+use sea_orm::sea_query::Expr;
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, PaginatorTrait, QueryFilter,
     QueryOrder, QuerySelect, Statement, Value,
@@ -26,9 +27,31 @@ pub(crate) async fn write_checkpoints<E>(tx: &DatabaseTransaction, writes: &[Che
         messages = rest;
     }
     for some in writes.chunks(ROWS_PER_INSERT) {
-        checkpoint::Entity::insert_many(some.iter().map(|write| new_row(write).into_active_model())).exec_without_returning(tx).await?;
+        let rows: Vec<_> = some.iter().filter(|write| !write.amends).map(|write| new_row(write).into_active_model()).collect();
+        if !rows.is_empty() {
+            checkpoint::Entity::insert_many(rows).exec_without_returning(tx).await?;
+        }
+        for write in some.iter().filter(|write| write.amends) {
+            amend(tx, write).await?;
+        }
     }
     refuse_missing_messages(tx, writes).await
+}
+
+/// Writes anew what is due at a checkpoint that is there.
+async fn amend<E>(tx: &DatabaseTransaction, write: &CheckpointWrite) -> Result<(), TxError<E>> {
+    let row = new_row(write);
+    let changed = checkpoint::Entity::update_many()
+        .col_expr(checkpoint::Column::NextJson, Expr::value(row.next_json))
+        .col_expr(checkpoint::Column::MachineJson, Expr::value(row.machine_json))
+        .filter(checkpoint::Column::ThreadId.eq(row.thread_id))
+        .filter(checkpoint::Column::CheckpointId.eq(row.checkpoint_id.as_str()))
+        .exec(tx)
+        .await?;
+    if changed.rows_affected == 1 {
+        return Ok(());
+    }
+    Err(TxError::Db(Fault::Failed(format!("checkpoint {} is not there to be amended", row.checkpoint_id))))
 }
 
 /// A checkpoint that names messages the log does not have could never be read, nor could what follows it. All writes are of one
