@@ -2,15 +2,14 @@
 
 use harness::ids::ThreadId;
 use harness::runtime::agent::AssistantInfo;
-use harness::runtime::runs::{DisconnectMode, IfNotExists, MultitaskStrategy, NodeSelector, RunInput, RunScope, RunSpec};
-use harness::state::StateUpdate;
+use harness::runtime::runs::{DisconnectMode, Durability, IfNotExists, MultitaskStrategy, NodeSelector, RunScope, RunSpec};
 use serde_json::{Map, Value, json};
 
 use super::checkpoint::checkpoint_of;
+use super::command::{command_issue, read_input};
 use super::kwargs::{echo, redacted_fields};
 use super::modes::read_modes;
 use super::options::read_config;
-use super::state::read_values;
 use super::{assistant_uuid, resolve_assistant};
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
@@ -61,9 +60,10 @@ pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect,
     };
     let checkpoint = checkpoint_of(&mut fields, thread.as_ref(), dialect)?;
     let command = fields.object("command").unwrap_or_default();
-    if let Some(issue) = command_issue(&command) {
+    if let Some(issue) = command_issue(&command, dialect) {
         fields.push(issue);
     }
+    let durability = read_durability(&mut fields, dialect);
     if fields.value("input").is_some_and(|input| !input.is_object()) {
         let _none = fields.object("input");
     }
@@ -90,6 +90,8 @@ pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect,
         stream_modes,
         stream_subgraphs,
         echo_input: dialect == Dialect::DeerFlow,
+        keep_partial: dialect == Dialect::DeerFlow,
+        durability,
         interrupt_before,
         interrupt_after,
         multitask,
@@ -99,7 +101,7 @@ pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect,
     })
 }
 
-fn unsupported(option: &str, input: &Value) -> Issue {
+pub(super) fn unsupported(option: &str, input: &Value) -> Issue {
     Issue::new(
         "unsupported_run_option",
         vec!["body".into(), option.into()],
@@ -136,6 +138,16 @@ fn read_multitask(fields: &mut Fields, _dialect: Dialect) -> MultitaskStrategy {
     let words =
         [("reject", MultitaskStrategy::Reject), ("rollback", MultitaskStrategy::Rollback), ("interrupt", MultitaskStrategy::Interrupt)];
     fields.word("multitask_strategy", &words).unwrap_or_default()
+}
+
+/// `durability`, or `checkpoint_during` as its older spelling; DeerFlow has neither.
+fn read_durability(fields: &mut Fields, dialect: Dialect) -> Durability {
+    if !dialect.is_platform() {
+        return Durability::default();
+    }
+    let older = fields.flag("checkpoint_during").map(|during| if during { Durability::Async } else { Durability::Exit });
+    let words = [("sync", Durability::Sync), ("async", Durability::Async), ("exit", Durability::Exit)];
+    fields.word("durability", &words).or(older).unwrap_or_default()
 }
 
 fn read_nodes(fields: &mut Fields, key: &str) -> NodeSelector {
@@ -175,49 +187,6 @@ fn read_scope(fields: &mut Fields, target: &RunTarget, dialect: Dialect, default
             }
         }
     })
-}
-
-fn command_issue(command: &Map<String, Value>) -> Option<Issue> {
-    let given = |key: &str| command.get(key).filter(|value| !value.is_null());
-    if let Some(goto) = given("goto").filter(|goto| goto.as_array().is_none_or(|nodes| !nodes.is_empty())) {
-        return Some(unsupported("command.goto", goto));
-    }
-    let update = given("update")?;
-    if command.contains_key("resume") {
-        return Some(unsupported("command.update", update));
-    }
-    let readable = update.is_object() || update.as_array().is_some_and(|pairs| pairs.iter().all(is_pair));
-    let loc = vec!["body".into(), "command".into(), "update".into()];
-    (!readable).then(|| Issue::new("dict_type", loc, "Input should be a valid dictionary or a list of pairs", update))
-}
-
-fn is_pair(value: &Value) -> bool {
-    matches!(value.as_array().map(Vec::as_slice), Some([Value::String(_), _]))
-}
-
-fn read_input(fields: &Fields, mut command: Map<String, Value>, dialect: Dialect) -> Result<RunInput, ApiError> {
-    if let Some(answer) = command.shift_remove("resume") {
-        return Ok(RunInput::Resume(answer));
-    }
-    let (values, place) = match (command.shift_remove("update"), fields.value("input")) {
-        (Some(Value::Object(update)), _) => (update, "command.update"),
-        (Some(Value::Array(pairs)), _) => (from_pairs(pairs), "command.update"),
-        (_, Some(Value::Object(input))) => (input.clone(), "input"),
-        _ => return Ok(RunInput::Continue),
-    };
-    let values = read_values(values, place, dialect)?;
-    Ok(RunInput::Update(StateUpdate { messages: values.messages.unwrap_or_default(), channels: values.channels }))
-}
-
-fn from_pairs(pairs: Vec<Value>) -> Map<String, Value> {
-    pairs
-        .into_iter()
-        .filter_map(|pair| match pair {
-            Value::Array(pair) => <[Value; 2]>::try_from(pair).ok(),
-            _ => None,
-        })
-        .filter_map(|[key, value]| Some((key.as_str()?.to_owned(), value)))
-        .collect()
 }
 
 fn read_metadata(fields: &Fields, sent: Map<String, Value>, assistant: &str, dialect: Dialect) -> Map<String, Value> {

@@ -9,7 +9,7 @@ use sea_orm::{ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, P
 
 use super::SqlRunStore;
 use super::row::json_text;
-use crate::checkpoints::{add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, refuse_missing_messages};
+use crate::checkpoints::{add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, refuse_incomplete};
 use crate::entity::{micros, plain, run, thread};
 use crate::error::{Fault, FromFault, read};
 use crate::feedback::delete_feedback_of;
@@ -120,7 +120,7 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
         set_thread_status(tx, &commit.thread_id, status).await?;
     } else {
         add_checkpoints(&mut script, &commit.checkpoints);
-        refuse_missing_messages(&script.run(tx).await?, &commit.checkpoints)?;
+        refuse_incomplete(&script.run(tx).await?, &commit.checkpoints)?;
     }
     Ok(left)
 }

@@ -34,8 +34,8 @@ pub use record::{RunCompletionData, RunRecord, ThreadStatus};
 pub use recovery::{ORPHAN_RECOVERED, ROLLED_BACK};
 pub use registry::{RunRegistry, RunTicket};
 pub use spec::{
-    CancelAction, CheckpointRef, DisconnectMode, IfNotExists, MultitaskStrategy, NodeSelector, RunConfig, RunInput, RunScope, RunSpec,
-    StreamMode, StreamModes,
+    CancelAction, CheckpointRef, DisconnectMode, Durability, IfNotExists, MultitaskStrategy, NodeSelector, RunCommand, RunConfig, RunInput,
+    RunScope, RunSpec, StreamMode, StreamModes, Visit,
 };
 pub use status::{InvalidTransition, RunStatus};
 pub use stream_service::RunStream;
