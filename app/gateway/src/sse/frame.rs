@@ -55,6 +55,11 @@ impl Frames {
         self.frame(&event.event, &event.data, id.as_deref());
     }
 
+    /// An event under an id that is not its run's.
+    pub fn named(&mut self, event: &str, data: &Bytes, id: &str) {
+        self.frame(event, data, Some(id));
+    }
+
     /// The hole in a replay; nothing follows it.
     pub fn gap(&mut self, gap: &Gap) {
         let data = serde_json::to_vec(gap).map(Bytes::from).unwrap_or_else(|_| Bytes::from_static(b"null"));

@@ -1,12 +1,12 @@
 //! What a run reaches becomes durable: guard, journal, checkpoints and end in one transaction.
 
 use async_trait::async_trait;
-use harness::ids::ThreadId;
 use harness::runtime::runs::store::{CommitError, RunCommit, RunCommitStore, RunEnd, StoreError};
 use harness::runtime::runs::{RunStatus, ThreadStatus};
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, Statement, Value,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, QuerySelect,
+    Statement, Value,
 };
 
 use super::SqlRunStore;
@@ -17,6 +17,7 @@ use crate::error::{Fault, FromFault, read};
 use crate::feedback::delete_feedback_of;
 use crate::run_events::{append_events, delete_thread_events};
 use crate::tx::TxError;
+use crate::webhooks::keep_call;
 
 /// What a commit did besides what it was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +110,9 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
         None => ThreadLeft::Stays,
     };
     guard(tx, commit).await?;
+    if let Some(call) = commit.end.as_ref().and_then(|end| end.webhook.as_ref()) {
+        keep_call(tx, commit, call).await?;
+    }
     if left == ThreadLeft::Gone {
         forget_text(tx, commit).await?;
         thread::Entity::delete_by_id(commit.thread_id.as_str()).exec(tx).await?;
@@ -121,48 +125,60 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
     if commit.end.as_ref().is_some_and(|end| end.discard_checkpoints) {
         delete_run_checkpoints(tx, &commit.thread_id, &commit.run_id).await?;
         let status = ThreadStatus::at_rest(is_anything_due(tx, &commit.thread_id).await?);
-        set_thread_status(tx, &commit.thread_id, status).await?;
+        rest_thread(tx, commit, status).await?;
     } else {
         write_checkpoints(tx, &commit.checkpoints).await?;
     }
     Ok(left)
 }
 
-/// Leaves of the run what says how it ended, and nothing of what was said in it.
+/// Leaves of the thread's runs what says how they ended, and nothing of what was said in them.
 async fn forget_text(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<(), DbErr> {
     let completion = commit.end.as_ref().map(|end| json_text(&end.completion.clone().without_text()));
+    let own =
+        Expr::case(run::Column::RunId.eq(commit.run_id.as_str()), Expr::value(completion)).finally(Expr::value(Option::<String>::None));
     run::Entity::update_many()
         .col_expr(run::Column::KwargsJson, Expr::value("{}"))
-        .col_expr(run::Column::CompletionJson, Expr::value(completion))
-        .filter(run::Column::RunId.eq(commit.run_id.as_str()))
+        .col_expr(run::Column::CompletionJson, own.into())
+        .filter(run::Column::ThreadId.eq(commit.thread_id.as_str()))
         .exec(tx)
         .await?;
     Ok(())
 }
 
-async fn set_thread_status(tx: &DatabaseTransaction, thread: &ThreadId, status: ThreadStatus) -> Result<(), DbErr> {
-    thread::Entity::update_many()
-        .col_expr(thread::Column::Status, Expr::value(status.as_str()))
-        .filter(thread::Column::ThreadId.eq(thread.as_str()))
-        .exec(tx)
-        .await?;
+/// The thread's status, unless others of its runs are not over.
+async fn rest_thread(tx: &DatabaseTransaction, commit: &RunCommit, status: ThreadStatus) -> Result<(), DbErr> {
+    let values: [Value; 3] = [commit.thread_id.as_str().into(), status.as_str().into(), commit.run_id.as_str().into()];
+    tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), REST_THREAD, values)).await?;
     Ok(())
 }
+
+const REST_THREAD: &str = "\
+    UPDATE threads_meta SET status = $2 WHERE thread_id = $1 AND NOT EXISTS (\
+        SELECT 1 FROM runs WHERE runs.thread_id = $1 AND runs.run_id <> $3 AND runs.status IN ('pending', 'starting', 'running'))";
 
 const END_THREAD: &str = "\
-    UPDATE threads_meta SET status = $2, updated_at = $3, display_name = COALESCE($4, display_name) \
-    WHERE thread_id = $1 RETURNING temporary";
+    UPDATE threads_meta SET updated_at = $3, display_name = COALESCE($4, display_name), status = CASE WHEN EXISTS (\
+        SELECT 1 FROM runs WHERE runs.thread_id = $1 AND runs.run_id <> $5 AND runs.status IN ('pending', 'starting', 'running')) \
+        THEN 'busy' ELSE $2 END \
+    WHERE thread_id = $1 RETURNING temporary, status";
 
 async fn end_thread(tx: &DatabaseTransaction, commit: &RunCommit, end: &RunEnd) -> Result<ThreadLeft, TxError<NotWritten>> {
-    let values: [Value; 4] = [
+    let values: [Value; 5] = [
         commit.thread_id.as_str().into(),
         end.thread_status.as_str().into(),
         micros(commit.at).into(),
         end.title.as_deref().map(plain).into(),
+        commit.run_id.as_str().into(),
     ];
+    if tx.get_database_backend() == DbBackend::Postgres {
+        // Locked by a statement of its own: the next one then sees which runs others admitted while this waited.
+        thread::Entity::find_by_id(commit.thread_id.as_str()).lock_exclusive().one(tx).await?;
+    }
     let row = tx.query_one_raw(Statement::from_sql_and_values(tx.get_database_backend(), END_THREAD, values)).await?;
-    let temporary = row.map(|row| row.try_get_by_index::<bool>(0)).transpose()?;
-    Ok(if temporary == Some(true) { ThreadLeft::Gone } else { ThreadLeft::Stays })
+    let left = row.map(|row| Ok::<_, DbErr>((row.try_get_by_index::<bool>(0)?, row.try_get_by_index::<String>(1)?))).transpose()?;
+    // A temporary thread goes with the last of its runs.
+    Ok(if left.is_some_and(|(temporary, status)| temporary && status != "busy") { ThreadLeft::Gone } else { ThreadLeft::Stays })
 }
 
 /// Writes the run's row, if this attempt still owns it and the step is legal from where it is.
@@ -186,6 +202,7 @@ async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<(), TxErr
             .col_expr(run::Column::Status, Expr::value(end.status.as_str()))
             .col_expr(run::Column::Error, Expr::value(end.error.as_deref().map(plain)))
             .col_expr(run::Column::StopReason, Expr::value(end.stop_reason.as_deref().map(plain)))
+            .col_expr(run::Column::RecipeJson, Expr::value(Option::<String>::None))
             .col_expr(run::Column::CompletionJson, Expr::value(json_text(&end.completion)));
     } else if let Some(next) = commit.advance {
         update = update.col_expr(run::Column::Status, Expr::value(next.as_str()));
