@@ -13,6 +13,7 @@ mod migration;
 mod probe;
 mod run_events;
 mod runs;
+mod script;
 mod threads;
 mod tx;
 mod webhooks;

@@ -3,19 +3,20 @@
 use async_trait::async_trait;
 use harness::runtime::runs::store::{CommitError, RunCommit, RunCommitStore, RunEnd, StoreError};
 use harness::runtime::runs::{RunStatus, ThreadStatus};
-use sea_orm::sea_query::Expr;
+use sea_orm::sea_query::{Expr, Query};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, QuerySelect,
-    Statement, Value,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, QueryResult,
+    QueryTrait, UpdateMany,
 };
 
 use super::SqlRunStore;
 use super::row::json_text;
-use crate::checkpoints::{delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, write_checkpoints};
+use crate::checkpoints::{add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, refuse_missing_messages};
 use crate::entity::{micros, plain, run, thread};
 use crate::error::{Fault, FromFault, read};
 use crate::feedback::delete_feedback_of;
-use crate::run_events::{append_events, delete_thread_events};
+use crate::run_events::{add_events, delete_thread_events};
+use crate::script::{Script, tagged};
 use crate::tx::TxError;
 use crate::webhooks::keep_call;
 
@@ -104,12 +105,7 @@ impl SqlRunStore {
 }
 
 async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLeft, TxError<NotWritten>> {
-    // The thread's row before the run's, as in admission.
-    let left = match &commit.end {
-        Some(end) => end_thread(tx, commit, end).await?,
-        None => ThreadLeft::Stays,
-    };
-    guard(tx, commit).await?;
+    let left = guard(tx, commit).await?;
     if let Some(call) = commit.end.as_ref().and_then(|end| end.webhook.as_ref()) {
         keep_call(tx, commit, call).await?;
     }
@@ -121,13 +117,16 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
         delete_thread_checkpoints(tx, &commit.thread_id).await?;
         return Ok(left);
     }
-    append_events(tx, &commit.events).await?;
+    let mut script = Script::new(tx);
+    add_events(&mut script, &commit.events);
     if commit.end.as_ref().is_some_and(|end| end.discard_checkpoints) {
+        script.run(tx).await?;
         delete_run_checkpoints(tx, &commit.thread_id, &commit.run_id).await?;
         let status = ThreadStatus::at_rest(is_anything_due(tx, &commit.thread_id).await?);
         rest_thread(tx, commit, status).await?;
     } else {
-        write_checkpoints(tx, &commit.checkpoints).await?;
+        add_checkpoints(&mut script, &commit.checkpoints);
+        refuse_missing_messages(&script.run(tx).await?, &commit.checkpoints)?;
     }
     Ok(left)
 }
@@ -148,47 +147,62 @@ async fn forget_text(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<(),
 
 /// The thread's status, unless others of its runs are not over.
 async fn rest_thread(tx: &DatabaseTransaction, commit: &RunCommit, status: ThreadStatus) -> Result<(), DbErr> {
-    let values: [Value; 3] = [commit.thread_id.as_str().into(), status.as_str().into(), commit.run_id.as_str().into()];
-    tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), REST_THREAD, values)).await?;
-    Ok(())
+    let mut script = Script::new(tx);
+    script.add(REST_THREAD, [status.as_str().into(), commit.thread_id.as_str().into(), commit.run_id.as_str().into()]);
+    script.run(tx).await.map(drop)
 }
 
 const REST_THREAD: &str = "\
-    UPDATE threads_meta SET status = $2 WHERE thread_id = $1 AND NOT EXISTS (\
-        SELECT 1 FROM runs WHERE runs.thread_id = $1 AND runs.run_id <> $3 AND runs.status IN ('pending', 'starting', 'running'))";
+    UPDATE threads_meta SET status = ? WHERE thread_id = ? AND NOT EXISTS (\
+        SELECT 1 FROM runs WHERE runs.thread_id = threads_meta.thread_id AND runs.run_id <> ? \
+            AND runs.status IN ('pending', 'starting', 'running'))";
+
+const LOCK_THREAD: &str = "SELECT 'locked' FROM threads_meta WHERE thread_id = ? FOR UPDATE";
 
 const END_THREAD: &str = "\
-    UPDATE threads_meta SET updated_at = $3, display_name = COALESCE($4, display_name), status = CASE WHEN EXISTS (\
-        SELECT 1 FROM runs WHERE runs.thread_id = $1 AND runs.run_id <> $5 AND runs.status IN ('pending', 'starting', 'running')) \
-        THEN 'busy' ELSE $2 END \
-    WHERE thread_id = $1 RETURNING temporary, status";
+    UPDATE threads_meta SET updated_at = ?, display_name = COALESCE(?, display_name), status = CASE WHEN EXISTS (\
+        SELECT 1 FROM runs WHERE runs.thread_id = threads_meta.thread_id AND runs.run_id <> ? \
+            AND runs.status IN ('pending', 'starting', 'running')) THEN 'busy' ELSE ? END \
+    WHERE thread_id = ? RETURNING 'thread', temporary, status";
 
-async fn end_thread(tx: &DatabaseTransaction, commit: &RunCommit, end: &RunEnd) -> Result<ThreadLeft, TxError<NotWritten>> {
-    let values: [Value; 5] = [
-        commit.thread_id.as_str().into(),
-        end.thread_status.as_str().into(),
-        micros(commit.at).into(),
-        end.title.as_deref().map(plain).into(),
-        commit.run_id.as_str().into(),
-    ];
-    if tx.get_database_backend() == DbBackend::Postgres {
+fn end_thread(script: &mut Script, commit: &RunCommit, end: &RunEnd, backend: DbBackend) {
+    let thread = commit.thread_id.as_str();
+    if backend == DbBackend::Postgres {
         // Locked by a statement of its own: the next one then sees which runs others admitted while this waited.
-        thread::Entity::find_by_id(commit.thread_id.as_str()).lock_exclusive().one(tx).await?;
+        script.add(LOCK_THREAD, [thread.into()]);
     }
-    let row = tx.query_one_raw(Statement::from_sql_and_values(tx.get_database_backend(), END_THREAD, values)).await?;
-    let left = row.map(|row| Ok::<_, DbErr>((row.try_get_by_index::<bool>(0)?, row.try_get_by_index::<String>(1)?))).transpose()?;
+    let title = end.title.as_deref().map(plain);
+    let (run, status) = (commit.run_id.as_str(), end.thread_status.as_str());
+    script.add(END_THREAD, [micros(commit.at).into(), title.into(), run.into(), status.into(), thread.into()]);
+}
+
+/// Writes the rows of thread and run, if this attempt still owns the run and the step is legal from where it is.
+async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLeft, TxError<NotWritten>> {
+    let mut script = Script::new(tx);
+    // The thread's row before the run's, as in admission.
+    if let Some(end) = &commit.end {
+        end_thread(&mut script, commit, end, tx.get_database_backend());
+    }
+    let mut update = guarded_update(commit).into_query();
+    update.returning(Query::returning().expr(Expr::val("run")));
+    script.add_built(&update);
+    let rows = script.run(tx).await?;
+    if tagged(&rows, "run").is_none() {
+        return Err(TxError::Refused(why_not(tx, commit).await?));
+    }
+    let left = |row: &QueryResult| Ok::<_, DbErr>((row.try_get_by_index::<bool>(1)?, row.try_get_by_index::<String>(2)?));
+    let left = tagged(&rows, "thread").map(left).transpose()?;
     // A temporary thread goes with the last of its runs.
     Ok(if left.is_some_and(|(temporary, status)| temporary && status != "busy") { ThreadLeft::Gone } else { ThreadLeft::Stays })
 }
 
-/// Writes the run's row, if this attempt still owns it and the step is legal from where it is.
-async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<(), TxError<NotWritten>> {
+fn guarded_update(commit: &RunCommit) -> UpdateMany<run::Entity> {
     let mut update = run::Entity::update_many()
         .col_expr(run::Column::UpdatedAt, Expr::value(micros(commit.at)))
         .filter(run::Column::RunId.eq(commit.run_id.as_str()))
         .filter(run::Column::ThreadId.eq(commit.thread_id.as_str()))
         .filter(run::Column::Attempt.eq(i64::from(commit.attempt)))
-        .filter(run::Column::Status.is_in(legal_before(commit).map(RunStatus::as_str)));
+        .filter(is_legal_before(commit));
     let gives_back = commit.end.is_none() && commit.advance == Some(RunStatus::Pending);
     if commit.batch > 0 {
         // The next attempt counts anew.
@@ -211,10 +225,13 @@ async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<(), TxErr
             update = update.col_expr(run::Column::Attempt, Expr::col(run::Column::Attempt).add(1));
         }
     }
-    if update.exec(tx).await?.rows_affected == 1 {
-        return Ok(());
-    }
-    Err(TxError::Refused(why_not(tx, commit).await?))
+    update
+}
+
+/// As literals: SQLite plans a statement anew each time when a bound value may decide whether a partial index serves it.
+fn is_legal_before(commit: &RunCommit) -> Expr {
+    let statuses: Vec<_> = legal_before(commit).map(|status| format!("'{status}'")).collect();
+    Expr::cust(if statuses.is_empty() { "FALSE".to_owned() } else { format!("runs.status IN ({})", statuses.join(", ")) })
 }
 
 /// The statuses from which the commit's steps are legal.

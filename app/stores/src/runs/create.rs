@@ -6,9 +6,9 @@ use futures_util::future::BoxFuture;
 use harness::ids::RunId;
 use harness::runtime::runs::store::{AdmitError, Admitted, Claimed, NewRun, RunCreateStore, StoreError};
 use harness::runtime::runs::{CancelAction, IfNotExists, RunRecord, RunStatus, Verdict, verdict};
-use sea_orm::sea_query::{Expr, OnConflict, Query};
+use sea_orm::sea_query::{Expr, InsertStatement, OnConflict, Query};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, QueryOrder, Statement,
+    ActiveModelTrait, ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, Iterable, QueryFilter, QueryOrder,
     Value,
 };
 
@@ -16,6 +16,7 @@ use super::SqlRunStore;
 use super::queue;
 use super::row::{admitted, cancel_word, is_active, new_row, record};
 use crate::entity::{micros, plain, run};
+use crate::script::{Script, tagged};
 use crate::tx::TxError;
 
 #[async_trait]
@@ -41,44 +42,52 @@ impl RunCreateStore for SqlRunStore {
 /// somebody else had its id.
 const MAKE_OR_TAKE_THREAD: &str = "\
     INSERT INTO threads_meta (thread_id, assistant_id, user_id, status, metadata_json, pinned, temporary, created_at, updated_at) \
-    SELECT $1, $2, $3, 'busy', '{}', FALSE, $4, $5, $5 \
-    WHERE NOT EXISTS (SELECT 1 FROM deleted_threads WHERE thread_id = $1 AND user_id IS DISTINCT FROM $3) \
+    SELECT new.thread_id, new.assistant_id, new.user_id, 'busy', '{}', FALSE, new.temporary, new.at, new.at \
+    FROM (SELECT CAST(? AS TEXT) AS thread_id, CAST(? AS TEXT) AS assistant_id, CAST(? AS TEXT) AS user_id, \
+        CAST(? AS BOOLEAN) AS temporary, CAST(? AS BIGINT) AS at) AS new \
+    WHERE NOT EXISTS (SELECT 1 FROM deleted_threads AS gone WHERE gone.thread_id = new.thread_id \
+        AND gone.user_id IS DISTINCT FROM new.user_id) \
     ON CONFLICT (thread_id) DO UPDATE SET status = 'busy', updated_at = excluded.updated_at, \
         assistant_id = COALESCE(threads_meta.assistant_id, excluded.assistant_id) \
-    WHERE threads_meta.user_id IS NOT DISTINCT FROM excluded.user_id";
+    WHERE threads_meta.user_id IS NOT DISTINCT FROM excluded.user_id \
+    RETURNING 'thread'";
 
 const TAKE_THREAD: &str = "\
-    UPDATE threads_meta SET status = 'busy', updated_at = $4, assistant_id = COALESCE(assistant_id, $2) \
-    WHERE thread_id = $1 AND user_id IS NOT DISTINCT FROM $3";
+    UPDATE threads_meta SET status = 'busy', assistant_id = COALESCE(assistant_id, ?), updated_at = ? \
+    WHERE thread_id = ? AND user_id IS NOT DISTINCT FROM ? \
+    RETURNING 'thread'";
 
 async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxError<AdmitError>> {
     // The thread comes first, here, at a claim and at the end of a run: transactions that lock in one order do not lock each other
     // out, and while its thread is locked no other transaction changes which of its runs is at work.
-    let mut values: Vec<Value> = vec![new.thread_id.as_str().into(), plain(&new.assistant).into(), new.user_id.clone().into()];
-    let sql = match new.if_not_exists {
+    let mut script = Script::new(tx);
+    let (thread, assistant, user): (Value, Value, Value) =
+        (new.thread_id.as_str().into(), plain(&new.assistant).into(), new.user_id.clone().into());
+    let at = micros(new.at);
+    match new.if_not_exists {
         IfNotExists::Create => {
-            values.push(new.temporary_thread.into());
-            MAKE_OR_TAKE_THREAD
+            script.add(MAKE_OR_TAKE_THREAD, [thread, assistant, user, new.temporary_thread.into(), at.into()]);
         }
-        IfNotExists::Reject => TAKE_THREAD,
-    };
-    values.push(micros(new.at).into());
-    let taken = tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), sql, values)).await?;
-    if taken.rows_affected() == 0 {
+        IfNotExists::Reject => script.add(TAKE_THREAD, [assistant, at.into(), thread, user]),
+    }
+    if new.created_at <= new.at {
+        script.add_built(&insert_if_free(new)?);
+    }
+    let rows = script.run(tx).await?;
+    if tagged(&rows, "thread").is_none() {
         return Err(TxError::Refused(AdmitError::ThreadNotFound(new.thread_id.clone())));
     }
-    if new.created_at <= new.at && insert_if_free(tx, new).await? {
+    if tagged(&rows, "run").is_some() {
         return Ok(Admitted { run: admitted(new, RunStatus::Starting), displaced: Vec::new() });
     }
     admit_beside_others(tx, new).await
 }
 
 /// Inserts the run if its thread has no other that is not over, and its id is new.
-async fn insert_if_free(tx: &DatabaseTransaction, new: &NewRun) -> Result<bool, DbErr> {
+fn insert_if_free(new: &NewRun) -> Result<InsertStatement, DbErr> {
     let row = new_row(new, RunStatus::Starting).into_active_model();
-    let (columns, values): (Vec<_>, Vec<_>) = <run::Column as sea_orm::Iterable>::iter()
-        .filter_map(|column| sea_orm::ActiveModelTrait::get(&row, column).into_value().map(|value| (column, Expr::val(value))))
-        .unzip();
+    let (columns, values): (Vec<_>, Vec<_>) =
+        run::Column::iter().filter_map(|column| row.get(column).into_value().map(|value| (column, Expr::val(value)))).unzip();
     let others = Query::select()
         .expr(Expr::val(1))
         .from(run::Entity)
@@ -89,7 +98,8 @@ async fn insert_if_free(tx: &DatabaseTransaction, new: &NewRun) -> Result<bool, 
     let mut insert = Query::insert();
     insert.into_table(run::Entity).columns(columns).on_conflict(OnConflict::new().do_nothing().to_owned());
     insert.select_from(values).map_err(|error| DbErr::Custom(error.to_string()))?;
-    Ok(tx.execute(&insert).await?.rows_affected() == 1)
+    insert.returning(Query::returning().expr(Expr::val("run")));
+    Ok(insert)
 }
 
 /// The thread's other runs, or the run's own delay, have a say.
