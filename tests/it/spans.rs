@@ -53,6 +53,8 @@ fn spec() -> RunSpec {
         stream_modes: StreamModes::from_iter([StreamMode::Values]),
         stream_subgraphs: false,
         echo_input: false,
+        keep_partial: true,
+        durability: Default::default(),
         interrupt_before: NodeSelector::None,
         interrupt_after: NodeSelector::None,
         multitask: MultitaskStrategy::Reject,

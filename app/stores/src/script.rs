@@ -83,8 +83,13 @@ fn numbered(sql: &str) -> String {
 }
 
 /// The row with this tag.
-pub(crate) fn tagged<'a>(rows: &'a [QueryResult], tag: &str) -> Option<&'a QueryResult> {
-    rows.iter().find(|row| row.try_get_by_index::<String>(0).is_ok_and(|found| found == tag))
+pub(crate) fn tagged<'a>(rows: &'a [QueryResult], tag: &'a str) -> Option<&'a QueryResult> {
+    all_tagged(rows, tag).next()
+}
+
+/// The rows with this tag.
+pub(crate) fn all_tagged<'a>(rows: &'a [QueryResult], tag: &'a str) -> impl Iterator<Item = &'a QueryResult> {
+    rows.iter().filter(move |row| row.try_get_by_index::<String>(0).is_ok_and(|found| found == tag))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod assistant;
 mod checkpoint;
+mod command;
 mod kwargs;
 mod modes;
 mod options;

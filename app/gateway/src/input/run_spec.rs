@@ -2,15 +2,14 @@
 
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::agent::AssistantInfo;
-use harness::runtime::runs::{DisconnectMode, IfNotExists, NodeSelector, RunInput, RunScope, RunSpec};
-use harness::state::StateUpdate;
+use harness::runtime::runs::{DisconnectMode, Durability, IfNotExists, NodeSelector, RunScope, RunSpec};
 use serde_json::{Map, Value, json};
 
 use super::checkpoint::checkpoint_of;
+use super::command::{command_issue, read_input};
 use super::kwargs::{Shown, echo, redacted_fields};
 use super::modes::read_modes;
 use super::options::read_config;
-use super::state::read_values;
 use super::timing::{read_delay, read_multitask};
 use super::{assistant_uuid, resolve_assistant};
 use crate::dialect::Dialect;
@@ -72,9 +71,10 @@ pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect,
     };
     let checkpoint = checkpoint_of(&mut fields, thread.as_ref(), dialect)?;
     let command = fields.object("command").unwrap_or_default();
-    if let Some(issue) = command_issue(&command) {
+    if let Some(issue) = command_issue(&command, dialect) {
         fields.push(issue);
     }
+    let durability = read_durability(&mut fields, dialect);
     if fields.value("input").is_some_and(|input| !input.is_object()) {
         let _none = fields.object("input");
     }
@@ -102,6 +102,8 @@ pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect,
         stream_modes,
         stream_subgraphs,
         echo_input: dialect == Dialect::DeerFlow,
+        keep_partial: dialect == Dialect::DeerFlow,
+        durability,
         interrupt_before,
         interrupt_after,
         multitask,
@@ -113,7 +115,7 @@ pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect,
     })
 }
 
-fn unsupported(option: &str, input: &Value) -> Issue {
+pub(super) fn unsupported(option: &str, input: &Value) -> Issue {
     Issue::new(
         "unsupported_run_option",
         vec!["body".into(), option.into()],
@@ -166,10 +168,18 @@ const NOT_NULL: &[&str] = &[
 fn check_words(fields: &mut Fields) {
     fields.word("if_not_exists", &[("create", ()), ("reject", ())]);
     fields.word("on_completion", &[("delete", ()), ("keep", ())]);
-    fields.word("durability", &[("sync", ()), ("async", ()), ("exit", ())]);
-    fields.flag("checkpoint_during");
     fields.flag("stream_resumable");
     fields.texts("feedback_keys");
+}
+
+/// `durability`, or `checkpoint_during` as its older spelling; DeerFlow has neither.
+fn read_durability(fields: &mut Fields, dialect: Dialect) -> Durability {
+    if !dialect.is_platform() {
+        return Durability::default();
+    }
+    let older = fields.flag("checkpoint_during").map(|during| if during { Durability::Async } else { Durability::Exit });
+    let words = [("sync", Durability::Sync), ("async", Durability::Async), ("exit", Durability::Exit)];
+    fields.word("durability", &words).or(older).unwrap_or_default()
 }
 
 fn read_nodes(fields: &mut Fields, key: &str) -> NodeSelector {
@@ -209,49 +219,6 @@ fn read_scope(fields: &mut Fields, target: &RunTarget, dialect: Dialect, default
             }
         }
     })
-}
-
-fn command_issue(command: &Map<String, Value>) -> Option<Issue> {
-    let given = |key: &str| command.get(key).filter(|value| !value.is_null());
-    if let Some(goto) = given("goto").filter(|goto| goto.as_array().is_none_or(|nodes| !nodes.is_empty())) {
-        return Some(unsupported("command.goto", goto));
-    }
-    let update = given("update")?;
-    if command.contains_key("resume") {
-        return Some(unsupported("command.update", update));
-    }
-    let readable = update.is_object() || update.as_array().is_some_and(|pairs| pairs.iter().all(is_pair));
-    let loc = vec!["body".into(), "command".into(), "update".into()];
-    (!readable).then(|| Issue::new("dict_type", loc, "Input should be a valid dictionary or a list of pairs", update))
-}
-
-fn is_pair(value: &Value) -> bool {
-    matches!(value.as_array().map(Vec::as_slice), Some([Value::String(_), _]))
-}
-
-fn read_input(fields: &Fields, mut command: Map<String, Value>, dialect: Dialect) -> Result<RunInput, ApiError> {
-    if let Some(answer) = command.shift_remove("resume") {
-        return Ok(RunInput::Resume(answer));
-    }
-    let (values, place) = match (command.shift_remove("update"), fields.value("input")) {
-        (Some(Value::Object(update)), _) => (update, "command.update"),
-        (Some(Value::Array(pairs)), _) => (from_pairs(pairs), "command.update"),
-        (_, Some(Value::Object(input))) => (input.clone(), "input"),
-        _ => return Ok(RunInput::Continue),
-    };
-    let values = read_values(values, place, dialect)?;
-    Ok(RunInput::Update(StateUpdate { messages: values.messages.unwrap_or_default(), channels: values.channels }))
-}
-
-fn from_pairs(pairs: Vec<Value>) -> Map<String, Value> {
-    pairs
-        .into_iter()
-        .filter_map(|pair| match pair {
-            Value::Array(pair) => <[Value; 2]>::try_from(pair).ok(),
-            _ => None,
-        })
-        .filter_map(|[key, value]| Some((key.as_str()?.to_owned(), value)))
-        .collect()
 }
 
 /// The assistant's metadata, the thread's, the configuration's and the request's, later ones winning.

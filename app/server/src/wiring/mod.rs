@@ -42,6 +42,11 @@ impl App {
     /// Opens the stores, recovers what a former process left, and puts everything together.
     pub async fn build(settings: &Settings, config: &ConfigHandle, shutdown: CancellationToken) -> anyhow::Result<Self> {
         let now = config.current();
+        anyhow::ensure!(
+            !now.testing.conformance_agent || settings.is_loopback(),
+            "refusing to start: testing.conformance_agent offers an agent for tests, and GATEWAY_HOST {} is not loopback",
+            settings.host
+        );
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let ids = Arc::new(SystemIds::default());
         let tasks = Tasks::new();
@@ -50,7 +55,7 @@ impl App {
         let bridge = bridge::open(&now)?;
         bridge.start().await?;
         let files = FileHome::new(settings.home.as_path(), FileLimits::default());
-        let agents = agents::resolver(config.clone(), files.clone(), clock.clone());
+        let agents = agents::resolver(config.clone(), files.clone(), clock.clone(), settings.is_loopback());
         let runs = Arc::new(RunsFacade::new(
             RuntimeParts {
                 bridge: bridge.clone(),

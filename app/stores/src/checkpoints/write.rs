@@ -12,26 +12,36 @@ use super::read::{RANGES_PER_SELECT, in_ranges, union};
 use super::row::{message_rows, meta, new_row};
 use crate::entity::{checkpoint, checkpoint_message};
 use crate::error::Fault;
-use crate::script::Script;
+use crate::script::{Script, all_tagged};
 use crate::tx::TxError;
 
 /// Writes checkpoints and the messages that are new with them.
 pub(crate) async fn write_checkpoints<E>(tx: &DatabaseTransaction, writes: &[CheckpointWrite]) -> Result<(), TxError<E>> {
     let mut script = Script::new(tx);
     add_checkpoints(&mut script, writes);
-    refuse_missing_messages(&script.run(tx).await?, writes)
+    refuse_incomplete(&script.run(tx).await?, writes)
 }
 
 const CHECKPOINTS: &str = "checkpoints (thread_id, checkpoint_id, parent_id, run_id, source, step, layout_json, channels_json, \
     next_json, machine_json, metadata_json, created_at)";
 
-/// Adds the rows of checkpoints and of the messages that are new with them, and counts what [`refuse_missing_messages`] looks at.
+/// Writes anew what is due at a checkpoint that is there.
+const AMEND: &str = "\
+    UPDATE checkpoints SET next_json = ?, machine_json = ? WHERE thread_id = ? AND checkpoint_id = ? \
+    RETURNING 'amended'";
+
+/// Adds the rows of checkpoints and of the messages that are new with them, and counts what [`refuse_incomplete`] looks at.
 /// All writes are of one thread.
 pub(crate) fn add_checkpoints(script: &mut Script, writes: &[CheckpointWrite]) {
     let Some(CheckpointWrite { meta, .. }) = writes.first() else { return };
     let messages = writes.iter().flat_map(message_rows).map(message_values);
     script.add_rows("checkpoint_messages (thread_id, place, message_json)", "(?, ?, ?)", messages);
-    script.add_rows(CHECKPOINTS, "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", writes.iter().map(new_row).map(checkpoint_values));
+    let new = writes.iter().filter(|write| !write.amends).map(new_row).map(checkpoint_values);
+    script.add_rows(CHECKPOINTS, "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", new);
+    for write in writes.iter().filter(|write| write.amends) {
+        let row = new_row(write);
+        script.add(AMEND, [row.next_json.into(), row.machine_json.into(), row.thread_id.into(), row.checkpoint_id.into()]);
+    }
     for ranges in union(writes.iter().map(|write| &write.layout)).chunks(RANGES_PER_SELECT) {
         script.add_built(&count_in_ranges(&meta.thread_id, ranges));
     }
@@ -64,20 +74,24 @@ fn count_in_ranges(thread: &ThreadId, ranges: &[LogRange]) -> SelectStatement {
     in_ranges(thread, ranges).select_only().expr(Expr::val("messages")).expr(places).into_query()
 }
 
-/// A checkpoint that names messages the log does not have could never be read, nor could what follows it.
-pub(crate) fn refuse_missing_messages<E>(rows: &[QueryResult], writes: &[CheckpointWrite]) -> Result<(), TxError<E>> {
+/// A checkpoint that names messages the log does not have could never be read, nor could what follows it; one that is not there
+/// cannot be amended.
+pub(crate) fn refuse_incomplete<E>(rows: &[QueryResult], writes: &[CheckpointWrite]) -> Result<(), TxError<E>> {
     let Some(CheckpointWrite { meta, .. }) = writes.first() else { return Ok(()) };
     let length = |LogRange(first, last): &LogRange| last.saturating_sub(*first).saturating_add(1);
     let named = union(writes.iter().map(|write| &write.layout)).iter().map(length).fold(0_u64, u64::saturating_add);
     let mut there = 0_u64;
-    for row in rows.iter().filter(|row| row.try_get_by_index::<String>(0).is_ok_and(|tag| tag == "messages")) {
+    for row in all_tagged(rows, "messages") {
         there = there.saturating_add(u64::try_from(row.try_get_by_index::<i64>(1)?).unwrap_or_default());
     }
-    if there == named {
-        return Ok(());
+    if there != named {
+        let text = format!("checkpoint {} needs {named} messages of which the log has {there}", meta.checkpoint_id);
+        return Err(TxError::Db(Fault::Failed(text)));
     }
-    let text = format!("checkpoint {} needs {named} messages of which the log has {there}", meta.checkpoint_id);
-    Err(TxError::Db(Fault::Failed(text)))
+    if all_tagged(rows, "amended").count() != writes.iter().filter(|write| write.amends).count() {
+        return Err(TxError::Db(Fault::Failed(format!("a checkpoint of thread {} is not there to be amended", meta.thread_id))));
+    }
+    Ok(())
 }
 
 /// Removes the checkpoints of a run; the log stays.

@@ -11,7 +11,7 @@ use sea_orm::{
 
 use super::SqlRunStore;
 use super::row::json_text;
-use crate::checkpoints::{add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, refuse_missing_messages};
+use crate::checkpoints::{add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, refuse_incomplete};
 use crate::entity::{micros, plain, run, thread};
 use crate::error::{Fault, FromFault, read};
 use crate::feedback::delete_feedback_of;
@@ -126,7 +126,7 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
         rest_thread(tx, commit, status).await?;
     } else {
         add_checkpoints(&mut script, &commit.checkpoints);
-        refuse_missing_messages(&script.run(tx).await?, &commit.checkpoints)?;
+        refuse_incomplete(&script.run(tx).await?, &commit.checkpoints)?;
     }
     Ok(left)
 }

@@ -257,8 +257,11 @@ impl Thread {
         let known = |id: &CheckpointId| self.checkpoints.iter().any(|checkpoint| checkpoint.meta.checkpoint_id == *id);
         let mut new = HashSet::new();
         for write in writes {
-            if known(&write.meta.checkpoint_id) {
-                return Err(format!("checkpoint {} already exists", write.meta.checkpoint_id));
+            match (known(&write.meta.checkpoint_id), write.amends) {
+                (true, true) => continue,
+                (true, false) => return Err(format!("checkpoint {} already exists", write.meta.checkpoint_id)),
+                (false, true) => return Err(format!("checkpoint {} is not there to be amended", write.meta.checkpoint_id)),
+                (false, false) => {}
             }
             if let Some((place, _)) = write.new_messages.iter().find(|(place, _)| self.log.contains_key(place)) {
                 return Err(format!("place {place} of the log is taken"));
@@ -272,6 +275,11 @@ impl Thread {
     }
 
     pub(super) fn keep(&mut self, write: CheckpointWrite) {
+        let held = self.checkpoints.iter_mut().find(|held| write.amends && held.meta.checkpoint_id == write.meta.checkpoint_id);
+        if let Some(held) = held {
+            (held.meta.next, held.meta.machine) = (write.meta.next, write.meta.machine);
+            return;
+        }
         self.log.extend(write.new_messages);
         self.checkpoints.push(StoredCheckpoint { meta: write.meta, channels: write.channels, layout: write.layout });
     }

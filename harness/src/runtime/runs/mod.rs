@@ -37,8 +37,8 @@ pub use recovery::{ORPHAN_RECOVERED, ROLLED_BACK};
 pub use registry::RunRegistry;
 pub use slot::{MOST_WAITING, Verdict, verdict};
 pub use spec::{
-    CancelAction, CheckpointRef, DisconnectMode, IfNotExists, MultitaskStrategy, NodeSelector, RunConfig, RunInput, RunScope, RunSpec,
-    StreamMode, StreamModes,
+    CancelAction, CheckpointRef, DisconnectMode, Durability, IfNotExists, MultitaskStrategy, NodeSelector, RunCommand, RunConfig, RunInput,
+    RunScope, RunSpec, StreamMode, StreamModes, Visit,
 };
 pub use status::{InvalidTransition, RunStatus};
 pub use stream_service::RunStream;

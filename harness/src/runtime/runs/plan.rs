@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::parts::RunLimits;
-use super::spec::{CheckpointRef, IfNotExists, MultitaskStrategy, NodeSelector, RunInput, StreamModes};
+use super::spec::{CheckpointRef, Durability, IfNotExists, MultitaskStrategy, NodeSelector, RunInput, StreamModes};
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::ActorContext;
 use crate::runtime::agent::Agent;
@@ -29,6 +29,9 @@ pub struct ExecutionPlan {
     pub(super) kwargs: Value,
     pub(super) modes: StreamModes,
     pub(super) echo_input: bool,
+    pub(super) subgraphs: bool,
+    pub(super) keep_partial: bool,
+    pub(super) durability: Durability,
     pub(super) interrupt_before: NodeSelector,
     pub(super) interrupt_after: NodeSelector,
     pub(super) multitask: MultitaskStrategy,

@@ -129,7 +129,7 @@ async fn give_up(run: &RunRecord, why: &str, registry: &RunRegistry, parts: &Run
         tracing::error!(run_id = %run.run_id, %error, "its end cannot be stored; it is recovered at the next start");
     }
     let key = StreamKey { run_id: run.run_id.clone(), attempt: run.attempt };
-    let data = error_frame("RunError", why).data;
+    let data = error_frame("RunError", why).data.into_bytes();
     if let Err(error) = parts.bridge.publish_terminal(&key, TerminalKind::Error, Some(data)).await {
         tracing::warn!(run_id = %run.run_id, %error, "the end did not reach the stream");
     }

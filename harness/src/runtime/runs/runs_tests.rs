@@ -126,6 +126,8 @@ pub(super) fn spec(assistant: &str) -> RunSpec {
         stream_modes: [StreamMode::Values, StreamMode::MessagesTuple, StreamMode::Updates].into_iter().collect(),
         stream_subgraphs: false,
         echo_input: true,
+        keep_partial: true,
+        durability: Default::default(),
         interrupt_before: NodeSelector::None,
         interrupt_after: NodeSelector::None,
         multitask: MultitaskStrategy::Reject,

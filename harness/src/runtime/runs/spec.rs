@@ -31,6 +31,10 @@ pub struct RunSpec {
     pub stream_subgraphs: bool,
     /// Whether `messages` viewers get the human input back, as DeerFlow's web UI expects and the platform does not.
     pub echo_input: bool,
+    /// Whether the text of an answer that was cut off stays in the thread, as DeerFlow's users expect and the platform's do not.
+    pub keep_partial: bool,
+    /// When checkpoints become durable.
+    pub durability: Durability,
     /// Stop before these nodes.
     pub interrupt_before: NodeSelector,
     /// Stop after these nodes.
@@ -64,6 +68,8 @@ impl RunSpec {
             stream_modes: [StreamMode::MessagesTuple, StreamMode::Values].into_iter().collect(),
             stream_subgraphs: false,
             echo_input: false,
+            keep_partial: true,
+            durability: Durability::Async,
             interrupt_before: NodeSelector::None,
             interrupt_after: NodeSelector::None,
             multitask: MultitaskStrategy::Reject,
@@ -113,13 +119,55 @@ pub enum RunInput {
     Resume(Value),
     /// Nothing: go on where the thread stopped.
     Continue,
+    /// Changes of where the thread stands, and then on.
+    Command(RunCommand),
+}
+
+/// What a client wants of a thread besides answers alone: reduced, answered and visited, in this order.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunCommand {
+    /// Answers to open questions; null is an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub resume: Option<Value>,
+    /// Changes to the state.
+    pub update: StateUpdate,
+    /// Nodes to go to, one after the other.
+    pub goto: Vec<Visit>,
+}
+
+/// A value that is there, null or not.
+fn given<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(value).map(Some)
+}
+
+/// A node to go to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Visit {
+    /// The node.
+    pub node: String,
+    /// What it works on instead of the state: messages for the model, calls for the tools.
+    #[serde(default)]
+    pub input: Option<Value>,
+}
+
+/// When a run's checkpoints become durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// Each before the next step begins.
+    Sync,
+    /// Each while the next step is under way.
+    #[default]
+    Async,
+    /// Only the last, at the end of the run.
+    Exit,
 }
 
 impl RunInput {
     /// The first human message of the input.
     pub fn first_human(&self) -> Option<&Message> {
         match self {
-            Self::Update(update) => update.messages.iter().find(|message| message.is_human()),
+            Self::Update(update) | Self::Command(RunCommand { update, .. }) => update.messages.iter().find(|message| message.is_human()),
             Self::Resume(_) | Self::Continue => None,
         }
     }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::stream::{self, BoxStream, StreamExt};
 
@@ -104,7 +103,7 @@ fn leftover(record: &RunRecord) -> BoxStream<'static, StreamItem> {
     };
     let mut items = Vec::new();
     if kind == TerminalKind::Error {
-        let data: Bytes = error_frame("RunError", record.error.as_deref().unwrap_or("the run failed")).data;
+        let data = error_frame("RunError", record.error.as_deref().unwrap_or("the run failed")).data;
         items.push(StreamItem::Event(StreamEvent { id: EventId { seq: 1, attempt: record.attempt }, event: "error".into(), data }));
     }
     items.push(StreamItem::End(kind));

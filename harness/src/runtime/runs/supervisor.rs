@@ -71,7 +71,7 @@ async fn end_panicked(run_id: &RunId, panic: &str, parts: &RuntimeParts) -> RunO
     }
     let (name, text) = ("InternalError", "the run failed unexpectedly");
     let key = StreamKey { run_id: run_id.clone(), attempt: u32::MAX };
-    let data = error_frame(name, text).data;
+    let data = error_frame(name, text).data.into_bytes();
     if let Err(error) = parts.bridge.publish_terminal(&key, TerminalKind::Error, Some(data)).await {
         tracing::warn!(%error, "the end did not reach the stream");
     }

@@ -50,7 +50,7 @@ pub(crate) async fn follow_thread(State(state): App, dialect: Dialect, ids: Ids,
                 ThreadItem::Event(..) => {}
                 ThreadItem::RunDone(id, run) => {
                     let data = Bytes::from(json!({ "status": "run_done", "run_id": run }).to_string());
-                    frames.named("metadata", &data, &id.to_string());
+                    frames.named("metadata", &data.into(), &id.to_string());
                 }
                 ThreadItem::Heartbeat => frames.heartbeat(),
             }

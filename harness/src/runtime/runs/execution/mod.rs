@@ -21,7 +21,7 @@ use super::parts::RuntimeParts;
 use super::plan::ExecutionPlan;
 use super::record::RunRecord;
 use crate::ids::CheckpointId;
-use crate::runtime::checkpoint::PendingTask;
+use crate::runtime::checkpoint::{CheckpointMeta, CheckpointWrite, PendingTask};
 use crate::runtime::serialization::{Frame, ModeEncoder};
 use crate::runtime::stream_bridge::{BridgeError, StreamKey};
 use crate::runtime::tasks::panic_text;
@@ -45,6 +45,8 @@ struct Execution {
     encoder: ModeEncoder,
     frames: Vec<Frame>,
     partial: PartialAnswer,
+    /// With durability `exit`, the checkpoint that will be written at the end.
+    held: Option<CheckpointWrite>,
     progress: Progress,
 }
 
@@ -65,6 +67,8 @@ struct Progress {
     before: Arc<ThreadState>,
     /// Whether the input is in the state but in no checkpoint yet.
     input_unsaved: bool,
+    /// The last checkpoint that this run wrote.
+    own_checkpoint: Option<CheckpointMeta>,
 }
 
 /// Executes a run to its end. Nothing an agent does, not even a panic, keeps it from ending.
