@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
-use harness::runtime::stream_bridge::{Gap, StreamEvent};
+use harness::runtime::stream_bridge::{EventData, Gap, StreamEvent};
 
 use crate::dialect::Dialect;
 
@@ -53,6 +53,11 @@ impl Frames {
     pub fn event(&mut self, event: &StreamEvent) {
         let id = self.style.ids.then(|| event.id.to_string());
         self.frame(&event.event, event.data.pieces(), id.as_deref());
+    }
+
+    /// An event under an id that is not its run's.
+    pub fn named(&mut self, event: &str, data: &EventData, id: &str) {
+        self.frame(event, data.pieces(), Some(id));
     }
 
     /// The hole in a replay; nothing follows it.

@@ -1,11 +1,13 @@
 //! What a run reaches becomes durable: guard, journal, checkpoints and end in one transaction.
 
 use async_trait::async_trait;
-use harness::ids::ThreadId;
 use harness::runtime::runs::store::{CommitError, RunCommit, RunCommitStore, RunEnd, StoreError};
 use harness::runtime::runs::{RunStatus, ThreadStatus};
 use sea_orm::sea_query::{Expr, Query};
-use sea_orm::{ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, QueryTrait, UpdateMany};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, QueryResult,
+    QueryTrait, UpdateMany,
+};
 
 use super::SqlRunStore;
 use super::row::json_text;
@@ -16,6 +18,7 @@ use crate::feedback::delete_feedback_of;
 use crate::run_events::{add_events, delete_thread_events};
 use crate::script::{Script, tagged};
 use crate::tx::TxError;
+use crate::webhooks::keep_call;
 
 /// What a commit did besides what it was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +106,9 @@ impl SqlRunStore {
 
 async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLeft, TxError<NotWritten>> {
     let left = guard(tx, commit).await?;
+    if let Some(call) = commit.end.as_ref().and_then(|end| end.webhook.as_ref()) {
+        keep_call(tx, commit, call).await?;
+    }
     if left == ThreadLeft::Gone {
         forget_text(tx, commit).await?;
         thread::Entity::delete_by_id(commit.thread_id.as_str()).exec(tx).await?;
@@ -117,7 +123,7 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
         script.run(tx).await?;
         delete_run_checkpoints(tx, &commit.thread_id, &commit.run_id).await?;
         let status = ThreadStatus::at_rest(is_anything_due(tx, &commit.thread_id).await?);
-        set_thread_status(tx, &commit.thread_id, status).await?;
+        rest_thread(tx, commit, status).await?;
     } else {
         add_checkpoints(&mut script, &commit.checkpoints);
         refuse_incomplete(&script.run(tx).await?, &commit.checkpoints)?;
@@ -125,35 +131,49 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
     Ok(left)
 }
 
-/// Leaves of the run what says how it ended, and nothing of what was said in it.
+/// Leaves of the thread's runs what says how they ended, and nothing of what was said in them.
 async fn forget_text(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<(), DbErr> {
     let completion = commit.end.as_ref().map(|end| json_text(&end.completion.clone().without_text()));
+    let own =
+        Expr::case(run::Column::RunId.eq(commit.run_id.as_str()), Expr::value(completion)).finally(Expr::value(Option::<String>::None));
     run::Entity::update_many()
         .col_expr(run::Column::KwargsJson, Expr::value("{}"))
-        .col_expr(run::Column::CompletionJson, Expr::value(completion))
-        .filter(run::Column::RunId.eq(commit.run_id.as_str()))
+        .col_expr(run::Column::CompletionJson, own.into())
+        .filter(run::Column::ThreadId.eq(commit.thread_id.as_str()))
         .exec(tx)
         .await?;
     Ok(())
 }
 
-async fn set_thread_status(tx: &DatabaseTransaction, thread: &ThreadId, status: ThreadStatus) -> Result<(), DbErr> {
-    thread::Entity::update_many()
-        .col_expr(thread::Column::Status, Expr::value(status.as_str()))
-        .filter(thread::Column::ThreadId.eq(thread.as_str()))
-        .exec(tx)
-        .await?;
-    Ok(())
+/// The thread's status, unless others of its runs are not over.
+async fn rest_thread(tx: &DatabaseTransaction, commit: &RunCommit, status: ThreadStatus) -> Result<(), DbErr> {
+    let mut script = Script::new(tx);
+    script.add(REST_THREAD, [status.as_str().into(), commit.thread_id.as_str().into(), commit.run_id.as_str().into()]);
+    script.run(tx).await.map(drop)
 }
+
+const REST_THREAD: &str = "\
+    UPDATE threads_meta SET status = ? WHERE thread_id = ? AND NOT EXISTS (\
+        SELECT 1 FROM runs WHERE runs.thread_id = threads_meta.thread_id AND runs.run_id <> ? \
+            AND runs.status IN ('pending', 'starting', 'running'))";
+
+const LOCK_THREAD: &str = "SELECT 'locked' FROM threads_meta WHERE thread_id = ? FOR UPDATE";
 
 const END_THREAD: &str = "\
-    UPDATE threads_meta SET status = ?, updated_at = ?, display_name = COALESCE(?, display_name) \
-    WHERE thread_id = ? RETURNING 'thread', temporary";
+    UPDATE threads_meta SET updated_at = ?, display_name = COALESCE(?, display_name), status = CASE WHEN EXISTS (\
+        SELECT 1 FROM runs WHERE runs.thread_id = threads_meta.thread_id AND runs.run_id <> ? \
+            AND runs.status IN ('pending', 'starting', 'running')) THEN 'busy' ELSE ? END \
+    WHERE thread_id = ? RETURNING 'thread', temporary, status";
 
-fn end_thread(script: &mut Script, commit: &RunCommit, end: &RunEnd) {
+fn end_thread(script: &mut Script, commit: &RunCommit, end: &RunEnd, backend: DbBackend) {
+    let thread = commit.thread_id.as_str();
+    if backend == DbBackend::Postgres {
+        // Locked by a statement of its own: the next one then sees which runs others admitted while this waited.
+        script.add(LOCK_THREAD, [thread.into()]);
+    }
     let title = end.title.as_deref().map(plain);
-    let values = [end.thread_status.as_str().into(), micros(commit.at).into(), title.into(), commit.thread_id.as_str().into()];
-    script.add(END_THREAD, values);
+    let (run, status) = (commit.run_id.as_str(), end.thread_status.as_str());
+    script.add(END_THREAD, [micros(commit.at).into(), title.into(), run.into(), status.into(), thread.into()]);
 }
 
 /// Writes the rows of thread and run, if this attempt still owns the run and the step is legal from where it is.
@@ -161,7 +181,7 @@ async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
     let mut script = Script::new(tx);
     // The thread's row before the run's, as in admission.
     if let Some(end) = &commit.end {
-        end_thread(&mut script, commit, end);
+        end_thread(&mut script, commit, end, tx.get_database_backend());
     }
     let mut update = guarded_update(commit).into_query();
     update.returning(Query::returning().expr(Expr::val("run")));
@@ -170,8 +190,10 @@ async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
     if tagged(&rows, "run").is_none() {
         return Err(TxError::Refused(why_not(tx, commit).await?));
     }
-    let temporary = tagged(&rows, "thread").map(|row| row.try_get_by_index::<bool>(1)).transpose()?;
-    Ok(if temporary == Some(true) { ThreadLeft::Gone } else { ThreadLeft::Stays })
+    let left = |row: &QueryResult| Ok::<_, DbErr>((row.try_get_by_index::<bool>(1)?, row.try_get_by_index::<String>(2)?));
+    let left = tagged(&rows, "thread").map(left).transpose()?;
+    // A temporary thread goes with the last of its runs.
+    Ok(if left.is_some_and(|(temporary, status)| temporary && status != "busy") { ThreadLeft::Gone } else { ThreadLeft::Stays })
 }
 
 fn guarded_update(commit: &RunCommit) -> UpdateMany<run::Entity> {
@@ -194,6 +216,7 @@ fn guarded_update(commit: &RunCommit) -> UpdateMany<run::Entity> {
             .col_expr(run::Column::Status, Expr::value(end.status.as_str()))
             .col_expr(run::Column::Error, Expr::value(end.error.as_deref().map(plain)))
             .col_expr(run::Column::StopReason, Expr::value(end.stop_reason.as_deref().map(plain)))
+            .col_expr(run::Column::RecipeJson, Expr::value(Option::<String>::None))
             .col_expr(run::Column::CompletionJson, Expr::value(json_text(&end.completion)));
     } else if let Some(next) = commit.advance {
         update = update.col_expr(run::Column::Status, Expr::value(next.as_str()));

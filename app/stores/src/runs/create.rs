@@ -1,15 +1,19 @@
-//! Admission: two statements in one transaction, whichever way the thread comes to be.
+//! Admission: two statements in one transaction when the thread is free, whichever way it comes to be; a few more when it is not.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use harness::ids::RunId;
-use harness::runtime::runs::store::{AdmitError, NewRun, RunCreateStore, StoreError};
-use harness::runtime::runs::{CancelAction, IfNotExists, RunRecord};
-use sea_orm::sea_query::{Expr, OnConflict, Query};
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, QueryTrait, Value};
+use harness::runtime::runs::store::{AdmitError, Admitted, Claimed, NewRun, RunCreateStore, StoreError};
+use harness::runtime::runs::{CancelAction, IfNotExists, RunRecord, RunStatus, Verdict, verdict};
+use sea_orm::sea_query::{Expr, InsertStatement, OnConflict, Query};
+use sea_orm::{
+    ActiveModelTrait, ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, Iterable, QueryFilter, QueryOrder,
+    Value,
+};
 
 use super::SqlRunStore;
+use super::queue;
 use super::row::{admitted, cancel_word, is_active, new_row, record};
 use crate::entity::{micros, plain, run};
 use crate::script::{Script, tagged};
@@ -17,8 +21,16 @@ use crate::tx::TxError;
 
 #[async_trait]
 impl RunCreateStore for SqlRunStore {
-    async fn admit(&self, run: NewRun) -> Result<RunRecord, AdmitError> {
+    async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError> {
         self.db.writes().run(run, |tx, run| Box::pin(admit(tx, run))).await
+    }
+
+    async fn claim(&self, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
+        queue::claim(&self.db, now).await
+    }
+
+    async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
+        queue::next_due(&self.db, now).await
     }
 
     async fn request_cancel(&self, run: &RunId, action: CancelAction, at: DateTime<Utc>) -> Result<Option<RunRecord>, StoreError> {
@@ -45,45 +57,92 @@ const TAKE_THREAD: &str = "\
     WHERE thread_id = ? AND user_id IS NOT DISTINCT FROM ? \
     RETURNING 'thread'";
 
-async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<RunRecord, TxError<AdmitError>> {
-    // The thread comes first, here and at the end of a run: transactions that lock in one order do not lock each other out.
+async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxError<AdmitError>> {
+    // The thread comes first, here, at a claim and at the end of a run: transactions that lock in one order do not lock each other
+    // out, and while its thread is locked no other transaction changes which of its runs is at work.
     let mut script = Script::new(tx);
     let (thread, assistant, user): (Value, Value, Value) =
         (new.thread_id.as_str().into(), plain(&new.assistant).into(), new.user_id.clone().into());
-    let at = micros(new.created_at);
+    let at = micros(new.at);
     match new.if_not_exists {
         IfNotExists::Create => {
             script.add(MAKE_OR_TAKE_THREAD, [thread, assistant, user, new.temporary_thread.into(), at.into()]);
         }
         IfNotExists::Reject => script.add(TAKE_THREAD, [assistant, at.into(), thread, user]),
     }
-    let insert = run::Entity::insert(new_row(new).into_active_model()).on_conflict(OnConflict::new().do_nothing().to_owned());
-    let mut insert = insert.into_query();
-    insert.returning(Query::returning().expr(Expr::val("run")));
-    script.add_built(&insert);
+    if new.created_at <= new.at {
+        script.add_built(&insert_if_free(new)?);
+    }
     let rows = script.run(tx).await?;
     if tagged(&rows, "thread").is_none() {
         return Err(TxError::Refused(AdmitError::ThreadNotFound(new.thread_id.clone())));
     }
     if tagged(&rows, "run").is_some() {
-        return Ok(admitted(new));
+        return Ok(Admitted { run: admitted(new, RunStatus::Starting), displaced: Vec::new() });
     }
-    Err(TxError::Refused(why_not(tx, new).await?))
+    admit_beside_others(tx, new).await
 }
 
-async fn why_not(tx: &DatabaseTransaction, new: &NewRun) -> Result<AdmitError, TxError<AdmitError>> {
-    let damaged = |reason: String| TxError::Refused(AdmitError::Store(StoreError::Failed(reason)));
+/// Inserts the run if its thread has no other that is not over, and its id is new.
+fn insert_if_free(new: &NewRun) -> Result<InsertStatement, DbErr> {
+    let row = new_row(new, RunStatus::Starting).into_active_model();
+    let (columns, values): (Vec<_>, Vec<_>) =
+        run::Column::iter().filter_map(|column| row.get(column).into_value().map(|value| (column, Expr::val(value)))).unzip();
+    let others = Query::select()
+        .expr(Expr::val(1))
+        .from(run::Entity)
+        .and_where(run::Column::ThreadId.eq(new.thread_id.as_str()))
+        .and_where(is_active())
+        .take();
+    let values = Query::select().exprs(values).and_where(Expr::exists(others).not()).take();
+    let mut insert = Query::insert();
+    insert.into_table(run::Entity).columns(columns).on_conflict(OnConflict::new().do_nothing().to_owned());
+    insert.select_from(values).map_err(|error| DbErr::Custom(error.to_string()))?;
+    insert.returning(Query::returning().expr(Expr::val("run")));
+    Ok(insert)
+}
+
+/// The thread's other runs, or the run's own delay, have a say.
+async fn admit_beside_others(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxError<AdmitError>> {
+    let others = run::Entity::find()
+        .filter(run::Column::ThreadId.eq(new.thread_id.as_str()))
+        .filter(is_active())
+        .order_by_asc(run::Column::CreatedAt)
+        .order_by_asc(run::Column::RunId)
+        .all(tx)
+        .await?;
+    let mut others = others.into_iter().map(record).collect::<Result<Vec<RunRecord>, DbErr>>()?;
+    let (status, stop) = match verdict(new.multitask, new.created_at, new.at, &others) {
+        Verdict::Take(stop) => (RunStatus::Starting, stop),
+        Verdict::Wait(stop) => (RunStatus::Pending, stop),
+        refused => return Err(TxError::Refused(why_not(tx, new, refused).await?)),
+    };
+    let insert = run::Entity::insert(new_row(new, status).into_active_model()).on_conflict(OnConflict::new().do_nothing().to_owned());
+    if insert.exec_without_returning(tx).await? == 0 {
+        return Err(TxError::Refused(AdmitError::RunExists(new.run_id.clone())));
+    }
+    others.retain(|run| run.cancel.is_none());
+    let Some(action) = stop else { return Ok(Admitted { run: admitted(new, status), displaced: Vec::new() }) };
+    run::Entity::update_many()
+        .col_expr(run::Column::CancelAction, Expr::value(cancel_word(action)))
+        .col_expr(run::Column::UpdatedAt, Expr::value(micros(new.at)))
+        .filter(run::Column::RunId.is_in(others.iter().map(|run| run.run_id.as_str())))
+        .exec(tx)
+        .await?;
+    for other in &mut others {
+        other.cancel = Some(action);
+    }
+    Ok(Admitted { run: admitted(new, status), displaced: others })
+}
+
+async fn why_not(tx: &DatabaseTransaction, new: &NewRun, refused: Verdict) -> Result<AdmitError, DbErr> {
     if run::Entity::find_by_id(new.run_id.as_str()).one(tx).await?.is_some() {
         return Ok(AdmitError::RunExists(new.run_id.clone()));
     }
-    let holder = run::Entity::find()
-        .filter(run::Column::ThreadId.eq(new.thread_id.as_str()))
-        .filter(is_active())
-        .one(tx)
-        .await?
-        .ok_or_else(|| damaged("the run was refused, but nothing stands against it".to_owned()))?;
-    let active = RunId::parse(holder.run_id).map_err(|error| damaged(error.to_string()))?;
-    Ok(AdmitError::ThreadBusy { thread_id: new.thread_id.clone(), active })
+    Ok(match refused {
+        Verdict::Refuse(active) => AdmitError::ThreadBusy { thread_id: new.thread_id.clone(), active },
+        _ => AdmitError::QueueFull(new.thread_id.clone()),
+    })
 }
 
 fn request_cancel<'a>(
