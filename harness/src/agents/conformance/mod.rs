@@ -60,3 +60,5 @@ impl AgentSource for ConformanceAgent {
 #[cfg(test)]
 #[path = "conformance_tests.rs"]
 mod tests;
+#[cfg(test)]
+mod wire_tests;

@@ -97,7 +97,7 @@ impl<'a> TaskStartFrame<'a> {
 pub(super) fn input_raw(input: &TaskInput) -> Box<RawValue> {
     match input {
         TaskInput::State(state) => values_raw(state),
-        TaskInput::Call(call) => serde_json::value::to_raw_value(&[call]).unwrap_or_else(|_| RawValue::NULL.to_owned()),
+        TaskInput::Call(call) => serde_json::value::to_raw_value(&[&**call]).unwrap_or_else(|_| RawValue::NULL.to_owned()),
     }
 }
 

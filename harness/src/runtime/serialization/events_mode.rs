@@ -37,7 +37,7 @@ pub(super) struct EventsMode {
     /// Tasks under way.
     tasks: HashMap<String, TaskInput>,
     /// Calls under way, with the tasks that make them.
-    calls: HashMap<String, (Arc<Task>, ToolCall)>,
+    calls: HashMap<String, (Arc<Task>, Arc<ToolCall>)>,
     /// The task that asks a model, and what it asks on.
     asking: Option<(Arc<Task>, Arc<ThreadState>)>,
     /// The model and the id of the answer under way.
