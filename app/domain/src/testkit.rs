@@ -3,6 +3,7 @@
 //! Expand [`thread_store_suite`](crate::thread_store_suite) with a function that opens fresh [`ThreadStores`], as with the suites
 //! of `harness::testkit`.
 
+pub mod assistants;
 pub mod feedback;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use harness::testkit::{
 };
 use serde_json::{Value, json};
 
+use crate::assistants::AssistantStore;
 use crate::feedback::FeedbackStore;
 use crate::threads::{Created, Deleted, NewThread, ThreadPatch, ThreadRecord, ThreadSearch, ThreadSort, ThreadStore};
 
@@ -48,6 +50,8 @@ pub struct ThreadStores {
     pub threads: Arc<dyn ThreadStore>,
     /// What users think of runs.
     pub feedback: Arc<dyn FeedbackStore>,
+    /// Assistants.
+    pub assistants: Arc<dyn AssistantStore>,
     /// What lives in them.
     pub runs: RunStores,
 }

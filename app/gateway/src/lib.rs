@@ -16,6 +16,7 @@ pub mod state;
 pub mod visitors;
 pub mod wire;
 
+mod assistants;
 mod cors;
 mod edge;
 mod reads;

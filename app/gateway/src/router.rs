@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::{get, patch, post};
 use tower::util::option_layer;
 
 use crate::cors::cors;
@@ -68,7 +68,15 @@ fn shared() -> Routes {
 
 /// Routes of the root only.
 fn root() -> Routes {
-    Router::new().route("/", get(meta::ok)).route("/health", get(meta::health))
+    Router::new()
+        .route("/", get(meta::ok))
+        .route("/health", get(meta::health))
+        .route("/assistants", post(assistants::create))
+        .route("/assistants/{assistant_id}", patch(assistants::patch).delete(assistants::delete))
+        .route("/assistants/{assistant_id}/versions", post(assistants::versions))
+        .route("/assistants/{assistant_id}/latest", post(assistants::set_latest))
+        .route("/assistants/{assistant_id}/subgraphs", get(assistants::subgraphs))
+        .route("/assistants/{assistant_id}/subgraphs/{namespace}", get(assistants::subgraphs))
 }
 
 /// What DeerFlow's web UI asks for besides.

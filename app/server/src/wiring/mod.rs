@@ -76,6 +76,7 @@ impl App {
             runs: runs.clone(),
             threads: stores.threads,
             feedback: stores.feedback,
+            assistant_store: stores.assistants,
             checkpoints: stores.checkpoints,
             events: stores.events,
             assistants: agents,

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use deerflow_domain::assistants::AssistantStore;
 use deerflow_domain::feedback::FeedbackStore;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_stores::{
-    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlFeedbackStore, SqlRunEventStore,
-    SqlRunStore, SqlThreadStore,
+    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlAssistantStore, SqlCheckpointer, SqlFeedbackStore,
+    SqlRunEventStore, SqlRunStore, SqlThreadStore,
 };
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend};
 use harness::runtime::checkpoint::Checkpointer;
@@ -26,6 +27,7 @@ pub(super) struct Stores {
     pub(super) checkpoints: Arc<dyn Checkpointer>,
     pub(super) threads: Arc<dyn ThreadStore>,
     pub(super) feedback: Arc<dyn FeedbackStore>,
+    pub(super) assistants: Arc<dyn AssistantStore>,
 }
 
 impl Stores {
@@ -56,6 +58,7 @@ impl Stores {
             commits,
             events,
             checkpoints: Arc::new(SqlCheckpointer::new(database.clone())),
+            assistants: Arc::new(SqlAssistantStore::new(database.clone())),
             feedback: Arc::new(SqlFeedbackStore::new(database)),
             threads: Arc::new(threads),
         })

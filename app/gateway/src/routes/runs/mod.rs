@@ -29,6 +29,7 @@ use harness::runtime::runs::{DisconnectMode, RunError, RunRecord, RunSpec};
 use harness::runtime::tasks::TaskKind;
 use serde_json::Value;
 
+use crate::assistants::{attributed, chosen_assistant};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Fields, Ids};
@@ -43,9 +44,10 @@ async fn spec_on_thread(state: &GatewayState, dialect: Dialect, ids: &Ids, body:
 
 /// The spec of a request.
 async fn spec_for(state: &GatewayState, dialect: Dialect, target: &RunTarget, body: Fields) -> Result<RunSpec, ApiError> {
+    let (body, assistant) = chosen_assistant(state, dialect, body.into_map()).await?;
     let assistants = state.assistants.list().await;
     let defaults = Defaults { assistants: &assistants, fresh_thread: state.ids.thread_id() };
-    into_spec(body.into_map(), target, dialect, &defaults)
+    Ok(attributed(into_spec(body, target, dialect, &defaults)?, assistant))
 }
 
 /// A run that was made for a reader, who may have left meanwhile.

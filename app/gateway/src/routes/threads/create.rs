@@ -19,7 +19,7 @@ pub(crate) async fn create(State(state): App, dialect: Dialect, Body(mut body): 
         Some(id) => parse_thread_id(&id, dialect, "body")?,
         None => state.ids.thread_id(),
     };
-    let metadata = client_metadata(body.object("metadata").unwrap_or_default());
+    let metadata = client_metadata(body.object("metadata").unwrap_or_default(), dialect);
     let assistant = body.text("assistant_id");
     let keep_existing = match dialect {
         Dialect::DeerFlow => true,

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use deerflow_domain::threads::Deleted;
+use deerflow_domain::threads::{Deleted, ThreadSearch};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::{Owner, effective_user_id};
 use serde_json::json;
@@ -44,6 +44,21 @@ pub(crate) async fn prune(State(state): App, dialect: Dialect, Body(mut body): B
         pruned += u64::from(remove(&state, &thread).await? == Deleted::Done);
     }
     Ok(Json(json!({ "pruned_count": pruned })))
+}
+
+/// Removes every thread that a search finds, except those that are busy.
+pub(crate) async fn delete_matching(state: &Arc<GatewayState>, search: ThreadSearch) -> Result<(), ApiError> {
+    let mut kept = 0;
+    loop {
+        let page = ThreadSearch { limit: 100, offset: kept, ..search.clone() };
+        let found = state.threads.search(&page, &Owner::Auto).await?;
+        for thread in &found {
+            kept += usize::from(remove(state, &thread.thread_id).await? == Deleted::Busy);
+        }
+        if found.len() < page.limit {
+            return Ok(());
+        }
+    }
 }
 
 /// Removes the row, then the files.

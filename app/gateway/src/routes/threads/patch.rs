@@ -17,7 +17,7 @@ use crate::wire::{ThreadFacts, thread_json};
 
 pub(crate) async fn patch(State(state): App, dialect: Dialect, ids: Ids, headers: HeaderMap, Body(mut body): Body) -> Reply {
     let thread = ids.thread()?;
-    let metadata = client_metadata(body.object("metadata").unwrap_or_default());
+    let metadata = client_metadata(body.object("metadata").unwrap_or_default(), dialect);
     body.finish()?;
     // Pinning does not make a thread newer.
     let touch = !metadata.is_empty() && metadata.keys().any(|key| key != "deerflow_pinned");

@@ -13,7 +13,7 @@ use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
 use crate::extract::{Fields, OptionalBody, parse_thread_id};
 use crate::reads::thread_facts;
-use crate::routes::{Answer, App, Reply, paging};
+use crate::routes::{Answer, App, Reply, paged};
 use crate::state::GatewayState;
 use crate::wire::{ThreadFacts, select, thread_json};
 
@@ -54,8 +54,8 @@ pub(crate) async fn search(State(state): App, dialect: Dialect, OptionalBody(mut
     let fields = read_select(&mut body, dialect);
     let extract = body.object("extract").filter(|_| dialect.is_platform()).unwrap_or_default();
     body.finish()?;
-    let records = state.threads.search(&search, &Owner::Auto).await?;
-    let headers = paging(search.offset, search.limit, records.len());
+    let one_more = ThreadSearch { limit: search.limit + 1, ..search.clone() };
+    let (records, headers) = paged(state.threads.search(&one_more, &Owner::Auto).await?, search.offset, search.limit);
     let mut page = Vec::with_capacity(records.len());
     for record in &records {
         let facts = listed_facts(&state, record, dialect, &fields).await?;
@@ -124,12 +124,7 @@ fn read_select(body: &mut Fields, dialect: Dialect) -> Vec<String> {
     if !dialect.is_platform() {
         return Vec::new();
     }
-    let fields = body.texts("select").unwrap_or_default();
-    if let Some(unknown) = fields.iter().find(|field| !FIELDS.contains(&field.as_str())) {
-        let loc = vec!["body".into(), "select".into()];
-        body.push(Issue::new("literal_error", loc, format!("Input should be one of {FIELDS:?}"), &unknown.as_str().into()));
-    }
-    fields
+    body.names("select", FIELDS).unwrap_or_default()
 }
 
 /// DeerFlow lists titles only, from the row; the platform shows whole values unless they are not selected.
