@@ -5,6 +5,7 @@
 
 pub mod assistants;
 pub mod feedback;
+pub mod thread_search;
 
 use std::sync::Arc;
 
@@ -65,7 +66,8 @@ fn bob() -> Owner {
 }
 
 fn new_thread(id: &str, metadata: Value) -> NewThread {
-    NewThread { thread_id: thread(id), user_id: Some(USER.to_owned()), assistant: None, metadata: object(metadata), at: at(0) }
+    let metadata = object(metadata);
+    NewThread { thread_id: thread(id), user_id: Some(USER.to_owned()), assistant: None, assistant_id: None, metadata, ttl: None, at: at(0) }
 }
 
 async fn make(stores: &ThreadStores, new: NewThread) -> ThreadRecord {

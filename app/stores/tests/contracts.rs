@@ -92,6 +92,7 @@ macro_rules! all_suites {
         harness::run_events_suite!($attrs runs);
         harness::checkpointer_suite!($attrs runs);
         deerflow_domain::thread_store_suite!($attrs $open);
+        deerflow_domain::thread_search_suite!($attrs $open);
         deerflow_domain::feedback_store_suite!($attrs $open);
         deerflow_domain::assistant_store_suite!($attrs assistants);
     };

@@ -150,7 +150,7 @@ async fn set_thread_status(tx: &DatabaseTransaction, thread: &ThreadId, status: 
 }
 
 const END_THREAD: &str = "\
-    UPDATE threads_meta SET status = $2, updated_at = $3, display_name = COALESCE($4, display_name) \
+    UPDATE threads_meta SET status = $2, updated_at = $3, state_updated_at = $3, display_name = COALESCE($4, display_name) \
     WHERE thread_id = $1 RETURNING temporary";
 
 async fn end_thread(tx: &DatabaseTransaction, commit: &RunCommit, end: &RunEnd) -> Result<ThreadLeft, TxError<NotWritten>> {

@@ -30,20 +30,31 @@ impl RunCreateStore for SqlRunStore {
 /// Makes the thread or takes it, if it is the user's. No row changes when it is somebody else's, or when a deleted thread of
 /// somebody else had its id.
 const MAKE_OR_TAKE_THREAD: &str = "\
-    INSERT INTO threads_meta (thread_id, assistant_id, user_id, status, metadata_json, pinned, temporary, created_at, updated_at) \
-    SELECT $1, $2, $3, 'busy', '{}', FALSE, $4, $5, $5 \
+    INSERT INTO threads_meta (thread_id, assistant_id, user_id, run_assistant_id, status, metadata_json, pinned, temporary, \
+        created_at, updated_at) \
+    SELECT $1, $2, $3, $4, 'busy', '{}', FALSE, $6, $5, $5 \
     WHERE NOT EXISTS (SELECT 1 FROM deleted_threads WHERE thread_id = $1 AND user_id IS DISTINCT FROM $3) \
     ON CONFLICT (thread_id) DO UPDATE SET status = 'busy', updated_at = excluded.updated_at, \
+        run_assistant_id = CASE WHEN threads_meta.assistant_id IS NULL THEN excluded.run_assistant_id \
+            ELSE threads_meta.run_assistant_id END, \
         assistant_id = COALESCE(threads_meta.assistant_id, excluded.assistant_id) \
     WHERE threads_meta.user_id IS NOT DISTINCT FROM excluded.user_id";
 
 const TAKE_THREAD: &str = "\
-    UPDATE threads_meta SET status = 'busy', updated_at = $4, assistant_id = COALESCE(assistant_id, $2) \
+    UPDATE threads_meta SET status = 'busy', updated_at = $5, assistant_id = COALESCE(assistant_id, $2), \
+        run_assistant_id = CASE WHEN assistant_id IS NULL THEN $4 ELSE run_assistant_id END \
     WHERE thread_id = $1 AND user_id IS NOT DISTINCT FROM $3";
 
 async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<RunRecord, TxError<AdmitError>> {
     // The thread comes first, here and at the end of a run: transactions that lock in one order do not lock each other out.
-    let mut values: Vec<Value> = vec![new.thread_id.as_str().into(), plain(&new.assistant).into(), new.user_id.clone().into()];
+    let named = new.metadata.get("assistant_id").and_then(serde_json::Value::as_str).map(plain);
+    let mut values: Vec<Value> = vec![
+        new.thread_id.as_str().into(),
+        plain(&new.assistant).into(),
+        new.user_id.clone().into(),
+        named.into(),
+        micros(new.created_at).into(),
+    ];
     let sql = match new.if_not_exists {
         IfNotExists::Create => {
             values.push(new.temporary_thread.into());
@@ -51,7 +62,6 @@ async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<RunRecord, TxEr
         }
         IfNotExists::Reject => TAKE_THREAD,
     };
-    values.push(micros(new.created_at).into());
     let taken = tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), sql, values)).await?;
     if taken.rows_affected() == 0 {
         return Err(TxError::Refused(AdmitError::ThreadNotFound(new.thread_id.clone())));

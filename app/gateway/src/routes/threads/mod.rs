@@ -5,6 +5,7 @@ mod create;
 mod delete;
 mod get;
 mod history;
+mod options;
 mod patch;
 mod search;
 mod state;
