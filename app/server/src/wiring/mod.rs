@@ -3,6 +3,7 @@
 mod agents;
 mod bridge;
 mod catalog;
+mod expiry;
 mod limits;
 pub mod probes;
 mod stores;
@@ -89,6 +90,7 @@ impl App {
             tasks: tasks.clone(),
             shutdown,
         });
+        expiry::follow(config, gateway.clone(), &tasks);
         Ok(Self { runs, gateway, bridge, tasks, store_tasks })
     }
 }

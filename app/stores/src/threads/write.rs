@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use deerflow_domain::threads::{Created, Deleted, NewThread, ThreadPatch, ThreadRecord};
 use harness::ids::ThreadId;
+use harness::runtime::runs::ThreadStatus;
 use harness::runtime::runs::store::StoreError;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
@@ -140,7 +141,8 @@ pub(super) async fn forget(tx: &DatabaseTransaction, thread: &ThreadId, user: Op
 pub(super) async fn sweep(tx: &DatabaseTransaction, at: DateTime<Utc>, most: usize) -> Result<Vec<ThreadRecord>, TxError<StoreError>> {
     let end = Expr::col(thread::Column::UpdatedAt).add(Expr::col(thread::Column::TtlMicros));
     let over = || thread::Column::TtlMicros.is_not_null().and(end.clone().lte(micros(at)));
-    let rows = thread::Entity::find().filter(over()).limit(most as u64).all(tx).await?;
+    let rest = thread::Column::Status.ne(ThreadStatus::Busy.as_str());
+    let rows = thread::Entity::find().filter(over()).filter(rest).limit(most as u64).all(tx).await?;
     let mut swept = Vec::new();
     for row in rows {
         let thread = record(row.clone())?;
