@@ -1,7 +1,8 @@
 //! Records and ports of the application that the runtime does not need. No HTTP, no SQL.
 
 pub mod feedback;
+pub mod items;
 pub mod threads;
 
-#[cfg(feature = "testkit")]
+#[cfg(any(test, feature = "testkit"))]
 pub mod testkit;

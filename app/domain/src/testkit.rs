@@ -4,6 +4,7 @@
 //! of `harness::testkit`.
 
 pub mod feedback;
+pub mod items;
 
 use std::sync::Arc;
 
