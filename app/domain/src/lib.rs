@@ -1,5 +1,7 @@
 //! Records and ports of the application that the runtime does not need. No HTTP, no SQL.
 
+pub mod api_keys;
+pub mod crons;
 pub mod feedback;
 pub mod items;
 pub mod threads;

@@ -3,8 +3,10 @@
 //! [`Database::open`] gives the handle, the stores are views of it. Reads go to a pool; every write is one transaction, which
 //! `tx` runs: on Postgres by itself, on SQLite grouped with the others that wait at the moment.
 
+mod api_keys;
 mod checkpoints;
 mod connect;
+mod crons;
 mod entity;
 mod error;
 mod feedback;
@@ -18,8 +20,10 @@ mod threads;
 mod tx;
 mod writer;
 
+pub use api_keys::SqlApiKeyStore;
 pub use checkpoints::SqlCheckpointer;
 pub use connect::{Database, DatabaseConfig, OpenError, PostgresConfig};
+pub use crons::SqlCronStore;
 pub use feedback::SqlFeedbackStore;
 pub use items::SqlItemStore;
 pub use probe::{Probe, Schema};

@@ -102,7 +102,21 @@ macro_rules! all_suites {
             let (db, keep) = $open().await;
             deerflow_domain::testkit::items::ItemStores { items: std::sync::Arc::new(deerflow_stores::SqlItemStore::new(db)), keep }
         }
+        async fn crons() -> deerflow_domain::testkit::crons::CronStores {
+            let (db, keep) = $open().await;
+            deerflow_domain::testkit::crons::CronStores {
+                crons: std::sync::Arc::new(deerflow_stores::SqlCronStore::new(db.clone())),
+                threads: Some(std::sync::Arc::new(deerflow_stores::SqlThreadStore::new(db))),
+                keep,
+            }
+        }
+        async fn keys() -> deerflow_domain::testkit::api_keys::KeyStores {
+            let (db, keep) = $open().await;
+            deerflow_domain::testkit::api_keys::KeyStores { keys: std::sync::Arc::new(deerflow_stores::SqlApiKeyStore::new(&db)), keep }
+        }
         suites_of_threads!($attrs threads);
+        deerflow_domain::cron_store_suite!($attrs crons);
+        deerflow_domain::api_key_store_suite!($attrs keys);
         deerflow_domain::item_store_suite!($attrs items);
     };
 }

@@ -4,6 +4,8 @@ mod m0001_baseline;
 mod m0002_feedback;
 mod m0003_run_batches;
 mod m0007_store_items;
+mod m0008_crons;
+mod m0009_api_keys;
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
 use sea_orm_migration::{MigrationTrait, MigratorTrait};
@@ -17,6 +19,8 @@ impl MigratorTrait for Migrator {
             Box::new(m0002_feedback::Feedback),
             Box::new(m0003_run_batches::RunBatches),
             Box::new(m0007_store_items::StoreItems),
+            Box::new(m0008_crons::Crons),
+            Box::new(m0009_api_keys::ApiKeys),
         ]
     }
 }
