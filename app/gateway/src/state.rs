@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use deerflow_domain::crons::CronStore;
 use deerflow_domain::feedback::FeedbackStore;
+use deerflow_domain::items::Items;
 use deerflow_domain::threads::ThreadStore;
 use harness::clock::Clock;
 use harness::ids::IdSource;
@@ -13,6 +15,7 @@ use harness::runtime::runs::store::RunEventStore;
 use harness::runtime::tasks::Tasks;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Access;
 use crate::ports::{CatalogView, ThreadFilesPort};
 use crate::visitors::Visitors;
 
@@ -25,6 +28,10 @@ pub struct GatewayState {
     pub threads: Arc<dyn ThreadStore>,
     /// What users think of answers.
     pub feedback: Arc<dyn FeedbackStore>,
+    /// Long-term memory.
+    pub items: Arc<Items>,
+    /// Runs by the clock.
+    pub crons: Arc<dyn CronStore>,
     /// Saved states.
     pub checkpoints: Arc<dyn Checkpointer>,
     /// The journal.
@@ -37,6 +44,8 @@ pub struct GatewayState {
     pub files: Arc<dyn ThreadFilesPort>,
     /// Who may come in.
     pub visitors: Visitors,
+    /// For whom requests act.
+    pub access: Access,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Ids.

@@ -19,6 +19,7 @@ mod run_events;
 mod run_ownership;
 mod runs;
 mod sandbox;
+mod store;
 mod stream_bridge;
 mod suggestions;
 mod summarization;
@@ -47,6 +48,7 @@ pub use run_events::{RunEventsBackend, RunEventsConfig};
 pub use run_ownership::RunOwnershipConfig;
 pub use runs::RunsConfig;
 pub use sandbox::{OverflowPolicy, SandboxConfig, SandboxOwnershipConfig, SandboxOwnershipKind, VolumeMountConfig};
+pub use store::{EmbedConfig, EmbedEntryConfig, StoreConfig, StoreIndexConfig, StoreTtlConfig};
 pub use stream_bridge::{StreamBridgeConfig, StreamBridgeKind};
 pub use suggestions::SuggestionsConfig;
 pub use summarization::{ContextSize, ContextUnit, SummarizationConfig, Triggers};
@@ -106,6 +108,8 @@ pub struct AppConfig {
     pub run_events: RunEventsConfig,
     /// The store of everything durable.
     pub database: DatabaseConfig,
+    /// Long-term memory of users.
+    pub store: StoreConfig,
     /// The road from runs to viewers.
     pub stream_bridge: StreamBridgeConfig,
     /// Sign-in.
@@ -141,6 +145,7 @@ impl Default for AppConfig {
             run_ownership: RunOwnershipConfig::default(),
             run_events: RunEventsConfig::default(),
             database: DatabaseConfig::default(),
+            store: StoreConfig::default(),
             stream_bridge: StreamBridgeConfig::default(),
             auth: AuthConfig::default(),
             testing: TestingConfig::default(),
@@ -181,6 +186,7 @@ impl AppConfig {
         check.under("runs", |check| self.runs.check(check));
         check.under("run_ownership", |check| self.run_ownership.check(check));
         check.under("database", |check| self.database.check(check));
+        check.under("store", |check| self.store.check(check));
         check.under("stream_bridge", |check| self.stream_bridge.check(check));
         check.into_violations()
     }

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use deerflow_domain::api_keys::ApiKeyStore;
+use deerflow_domain::crons::CronStore;
 use deerflow_domain::feedback::FeedbackStore;
+use deerflow_domain::items::ItemStore;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_stores::{
-    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlFeedbackStore, SqlRunEventStore,
-    SqlRunStore, SqlThreadStore,
+    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlApiKeyStore, SqlCheckpointer, SqlCronStore,
+    SqlFeedbackStore, SqlItemStore, SqlRunEventStore, SqlRunStore, SqlThreadStore,
 };
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend};
 use harness::runtime::checkpoint::Checkpointer;
@@ -26,6 +29,9 @@ pub(super) struct Stores {
     pub(super) checkpoints: Arc<dyn Checkpointer>,
     pub(super) threads: Arc<dyn ThreadStore>,
     pub(super) feedback: Arc<dyn FeedbackStore>,
+    pub(super) items: Arc<dyn ItemStore>,
+    pub(super) crons: Arc<dyn CronStore>,
+    pub(super) keys: Arc<dyn ApiKeyStore>,
 }
 
 impl Stores {
@@ -56,6 +62,9 @@ impl Stores {
             commits,
             events,
             checkpoints: Arc::new(SqlCheckpointer::new(database.clone())),
+            items: Arc::new(SqlItemStore::new(database.clone())),
+            crons: Arc::new(SqlCronStore::new(database.clone())),
+            keys: Arc::new(SqlApiKeyStore::new(&database)),
             feedback: Arc::new(SqlFeedbackStore::new(database)),
             threads: Arc::new(threads),
         })

@@ -42,7 +42,7 @@ async fn spec_on_thread(state: &GatewayState, dialect: Dialect, ids: &Ids, body:
 }
 
 /// The spec of a request.
-async fn spec_for(state: &GatewayState, dialect: Dialect, target: &RunTarget, body: Fields) -> Result<RunSpec, ApiError> {
+pub(crate) async fn spec_for(state: &GatewayState, dialect: Dialect, target: &RunTarget, body: Fields) -> Result<RunSpec, ApiError> {
     let assistants = state.assistants.list().await;
     let defaults = Defaults { assistants: &assistants, fresh_thread: state.ids.thread_id() };
     into_spec(body.into_map(), target, dialect, &defaults)
