@@ -1,12 +1,15 @@
 //! The gateway over the runtime in memory: both dialects, request by request.
 
 mod artifacts;
+mod crons;
 mod feed;
 mod feedback;
+mod keys;
 mod meta;
 mod replay;
 mod runs;
 mod serving;
+mod store;
 mod streams;
 mod support;
 mod thread_rows;
