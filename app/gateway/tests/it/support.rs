@@ -6,8 +6,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
+use deerflow_domain::api_keys::MemoryApiKeyStore;
+use deerflow_domain::crons::MemoryCronStore;
+use deerflow_domain::items::{Items, MemoryItemStore, TtlPolicy};
 use deerflow_domain::memory::MemoryAssistantStore;
 use deerflow_gateway::GatewayState;
+use deerflow_gateway::access::{Access, KeyRule};
 use deerflow_gateway::ports::{CatalogView, FeatureView, ModelView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits};
 use deerflow_gateway::visitors::{Hosts, Visitors};
 use deerflow_gateway::webhooks::WebhookPolicy;
@@ -159,6 +163,9 @@ pub(crate) struct Gateway {
     pub(crate) runs: Arc<RunsFacade>,
     pub(crate) stores: MemoryStores,
     pub(crate) files: Arc<Files>,
+    pub(crate) state: Arc<GatewayState>,
+    pub(crate) keys: Arc<MemoryApiKeyStore>,
+    pub(crate) crons: Arc<MemoryCronStore>,
     pub(crate) shutdown: CancellationToken,
 }
 
@@ -184,12 +191,16 @@ impl Gateway {
         };
         let runs = Arc::new(RunsFacade::new(parts, RunLimits::default()));
         let files = Arc::new(Files::new());
+        let (keys, crons) = (Arc::new(MemoryApiKeyStore::default()), Arc::new(MemoryCronStore::default()));
         let shutdown = CancellationToken::new();
         let state = GatewayState {
             runs: runs.clone(),
             threads: Arc::new(Threads { rows: Arc::default(), stores: stores.clone() }),
             feedback: Arc::new(crate::feedback::Opinions::default()),
             assistant_store: Arc::new(MemoryAssistantStore::default()),
+            items: Arc::new(Items::new(Arc::new(MemoryItemStore::default()), None, TtlPolicy::default(), clock.clone())),
+            crons: crons.clone(),
+            access: Access::new(KeyRule::Optional, keys.clone(), clock.clone()),
             checkpoints: ports.clone(),
             events: ports,
             assistants: Arc::new(OneAgent),
@@ -203,7 +214,8 @@ impl Gateway {
             tasks,
             shutdown: shutdown.clone(),
         };
-        Self { router: deerflow_gateway::router(Arc::new(state)), runs, stores, files, shutdown }
+        let state = Arc::new(state);
+        Self { router: deerflow_gateway::router(state.clone()), state, runs, stores, files, keys, crons, shutdown }
     }
 
     /// Sends a request and reads the whole answer.
