@@ -16,10 +16,12 @@ pub mod replay;
 pub mod sse;
 pub mod state;
 pub mod visitors;
+pub mod webhooks;
 pub mod wire;
 
 mod cors;
 mod edge;
+mod metrics;
 mod reads;
 mod router;
 mod routes;

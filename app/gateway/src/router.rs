@@ -71,6 +71,7 @@ fn root() -> Routes {
     Router::new()
         .route("/", get(meta::ok))
         .route("/health", get(meta::health))
+        .route("/metrics", get(meta::metrics))
         .route("/store/items", get(store::get).put(store::put).delete(store::delete))
         .route("/store/items/search", post(store::search))
         .route("/store/namespaces", post(store::namespaces))
@@ -79,6 +80,8 @@ fn root() -> Routes {
         .route("/runs/crons/search", post(crons::search))
         .route("/runs/crons/count", post(crons::count))
         .route("/runs/crons/{cron_id}", get(crons::get).patch(crons::patch).delete(crons::delete))
+        .route("/runs/batch", post(runs::batch))
+        .route("/threads/{thread_id}/stream", get(runs::follow_thread))
 }
 
 /// What DeerFlow's web UI asks for besides.

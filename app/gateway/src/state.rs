@@ -16,8 +16,9 @@ use harness::runtime::tasks::Tasks;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
-use crate::ports::{CatalogView, ThreadFilesPort};
+use crate::ports::{CatalogView, MetricsView, ThreadFilesPort};
 use crate::visitors::Visitors;
+use crate::webhooks::WebhookPolicy;
 
 /// The ports behind the wire.
 #[derive(Debug)]
@@ -42,6 +43,10 @@ pub struct GatewayState {
     pub info: Arc<dyn CatalogView>,
     /// Files of threads.
     pub files: Arc<dyn ThreadFilesPort>,
+    /// Where runs may tell of their end.
+    pub webhooks: WebhookPolicy,
+    /// The figures of this process.
+    pub metrics: Arc<dyn MetricsView>,
     /// Who may come in.
     pub visitors: Visitors,
     /// For whom requests act.

@@ -2,6 +2,7 @@
 
 use harness::clock::iso;
 use harness::ids::{CheckpointId, ThreadId};
+use harness::runtime::agent::path_of;
 use harness::runtime::checkpoint::{CheckpointMeta, PendingTask, Snapshot};
 use serde_json::{Map, Value, json};
 
@@ -41,7 +42,7 @@ pub fn state_json(snapshot: &Snapshot, values: Map<String, Value>, dialect: Dial
     json!({
         "values": values,
         "next": names(&meta.next),
-        "tasks": meta.next.iter().map(task_json).collect::<Vec<_>>(),
+        "tasks": tasks_json(&meta.next),
         "metadata": metadata_json(meta),
         "created_at": iso(meta.created_at),
         "checkpoint": checkpoint,
@@ -88,11 +89,16 @@ fn names(next: &[PendingTask]) -> Vec<&str> {
     next.iter().map(|task| task.name.as_str()).collect()
 }
 
-fn task_json(task: &PendingTask) -> Value {
+/// The tasks that are due; the calls of one answer are told apart by their place.
+fn tasks_json(next: &[PendingTask]) -> Vec<Value> {
+    next.iter().enumerate().map(|(at, task)| task_json(task, (task.name == "tools").then_some(at))).collect()
+}
+
+fn task_json(task: &PendingTask, call: Option<usize>) -> Value {
     json!({
         "id": task.id,
         "name": task.name,
-        "path": ["__pregel_pull", task.name],
+        "path": path_of(&task.name, call),
         "error": task.error,
         "interrupts": task.interrupts,
         "checkpoint": null,

@@ -16,15 +16,17 @@ use deerflow_gateway::GatewayState;
 use deerflow_gateway::access::Access;
 use deerflow_gateway::cron_runs::CronRuns;
 use deerflow_gateway::visitors::{Hosts, Visitors};
+use deerflow_gateway::webhooks::{SenderOptions, WebhookPolicy, WebhookSender};
 use harness::clock::{Clock, SystemClock};
 use harness::ids::SystemIds;
-use harness::runtime::runs::{NullObserver, RunsFacade, RuntimeParts};
+use harness::runtime::runs::{RunsFacade, RuntimeParts};
 use harness::runtime::stream_bridge::StreamBridge;
 use harness::runtime::tasks::{TaskKind, Tasks};
 use harness::sandbox::{FileHome, FileLimits};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{ConfigHandle, Settings};
+use crate::metrics::{Metrics, RunMeter};
 use stores::Stores;
 
 /// A runtime and the state of a gateway over it.
@@ -46,6 +48,11 @@ impl App {
     /// Opens the stores, recovers what a former process left, and puts everything together.
     pub async fn build(settings: &Settings, config: &ConfigHandle, shutdown: CancellationToken) -> anyhow::Result<Self> {
         let now = config.current();
+        anyhow::ensure!(
+            !now.testing.conformance_agent || settings.is_loopback(),
+            "refusing to start: testing.conformance_agent offers an agent for tests, and GATEWAY_HOST {} is not loopback",
+            settings.host
+        );
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let ids = Arc::new(SystemIds::default());
         let tasks = Tasks::new();
@@ -54,7 +61,7 @@ impl App {
         let bridge = bridge::open(&now)?;
         bridge.start().await?;
         let files = FileHome::new(settings.home.as_path(), FileLimits::default());
-        let agents = agents::resolver(config.clone(), files.clone(), clock.clone());
+        let agents = agents::resolver(config.clone(), files.clone(), clock.clone(), settings.is_loopback());
         let runs = Arc::new(RunsFacade::new(
             RuntimeParts {
                 bridge: bridge.clone(),
@@ -65,13 +72,16 @@ impl App {
                 delete: stores.runs.clone(),
                 events: stores.events.clone(),
                 agents: agents.clone(),
-                observer: Arc::new(NullObserver),
+                observer: Arc::new(RunMeter::default()),
                 clock: clock.clone(),
                 ids: ids.clone(),
                 tasks: tasks.clone(),
             },
             limits::of(&now),
         ));
+        let policy = WebhookPolicy { allow_private: now.webhooks.allow_private };
+        let options = SenderOptions { policy, ..SenderOptions::default() };
+        WebhookSender::new(stores.webhooks, clock.clone(), options)?.start(&tasks);
         let recovered = runs.recover().await?;
         if recovered > 0 {
             tracing::warn!(runs = recovered, "ended runs that a former process left unfinished");
@@ -79,7 +89,10 @@ impl App {
         limits::follow(config, runs.clone(), &tasks);
         let items = items::open(&now.store, &now.llm_call, config.environment(), stores.items, clock.clone())?;
         tasks.spawn(TaskKind::Service, "store sweeper", items.clone().keep_swept(tasks.token().clone()));
+        let metrics = Metrics::start();
+        tasks.spawn(TaskKind::Service, "metrics", metrics.clone().keep_summed(tasks.token().clone()));
         let gateway = Arc::new(GatewayState {
+            metrics: Arc::new(metrics),
             runs: runs.clone(),
             threads: stores.threads,
             feedback: stores.feedback,
@@ -91,6 +104,7 @@ impl App {
             assistants: agents,
             info: Arc::new(catalog::ConfigCatalog(config.clone())),
             files: Arc::new(files),
+            webhooks: policy,
             visitors: visitors(settings),
             started_at: clock.now(),
             clock: clock.clone(),

@@ -10,12 +10,12 @@ use deerflow_domain::items::ItemStore;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_stores::{
     Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlApiKeyStore, SqlCheckpointer, SqlCronStore,
-    SqlFeedbackStore, SqlItemStore, SqlRunEventStore, SqlRunStore, SqlThreadStore,
+    SqlFeedbackStore, SqlItemStore, SqlRunEventStore, SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
 };
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend};
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::memory::MemoryStores;
-use harness::runtime::runs::store::{RunCommitStore, RunEventStore};
+use harness::runtime::runs::store::{RunCommitStore, RunEventStore, WebhookOutbox};
 use harness::runtime::tasks::Tasks;
 
 use crate::config::Settings;
@@ -32,6 +32,7 @@ pub(super) struct Stores {
     pub(super) items: Arc<dyn ItemStore>,
     pub(super) crons: Arc<dyn CronStore>,
     pub(super) keys: Arc<dyn ApiKeyStore>,
+    pub(super) webhooks: Arc<dyn WebhookOutbox>,
 }
 
 impl Stores {
@@ -65,7 +66,8 @@ impl Stores {
             items: Arc::new(SqlItemStore::new(database.clone())),
             crons: Arc::new(SqlCronStore::new(database.clone())),
             keys: Arc::new(SqlApiKeyStore::new(&database)),
-            feedback: Arc::new(SqlFeedbackStore::new(database)),
+            feedback: Arc::new(SqlFeedbackStore::new(database.clone())),
+            webhooks: Arc::new(SqlWebhookOutbox::new(database)),
             threads: Arc::new(threads),
         })
     }

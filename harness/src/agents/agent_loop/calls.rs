@@ -64,6 +64,19 @@ pub(super) fn calls_without_result(messages: &[Message]) -> Vec<DueCall> {
     calls.into_iter().filter(|call| !answered.contains(call.id())).collect()
 }
 
+/// The calls that a command sends to the tools: one call, a list of calls, or messages of which the last answer has them.
+pub(super) fn calls_in(input: &Value) -> Vec<DueCall> {
+    let call = |value: &Value| serde_json::from_value::<ToolCall>(value.get("tool_call").unwrap_or(value).clone()).ok();
+    match (input, input.get("messages")) {
+        (_, Some(Value::Array(messages))) => {
+            let messages: Vec<Message> = messages.iter().filter_map(|message| Message::coerce(message.clone()).ok()).collect();
+            calls_without_result(&messages)
+        }
+        (Value::Array(calls), _) => calls.iter().filter_map(call).map(|call| DueCall::from(&call)).collect(),
+        (one, _) => call(one).iter().map(DueCall::from).collect(),
+    }
+}
+
 /// Readable calls, then unreadable ones, which are answered too, so that the model can mend them.
 fn calls_of(message: &Message) -> Vec<DueCall> {
     let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &message.kind else { return Vec::new() };

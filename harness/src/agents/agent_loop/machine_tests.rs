@@ -108,7 +108,7 @@ proptest! {
             let restored = LoopMachine::restore(nodes.clone(), bounds(1_000), walk.machine.save()).unwrap();
             let step = walk.machine.next_step(&walk.state);
             prop_assert_eq!(restored.next_step(&walk.state), step.clone());
-            prop_assert_eq!(restored.due(), walk.machine.due());
+            prop_assert_eq!(restored.due(&walk.state), walk.machine.due(&walk.state));
             walk.machine = restored;
             if walk.go(step, chance) {
                 break;

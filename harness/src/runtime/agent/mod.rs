@@ -2,8 +2,10 @@
 
 mod event;
 mod port;
+mod task;
 
 pub use event::{AgentEvent, AgentOutcome, MessageMeta, ModelCallRecord, StepEvent, StopKind, ToolCallRecord};
 pub use port::{
     Agent, AgentError, AgentInput, AgentResolver, AgentStart, AgentStream, AssistantInfo, EventSink, RunContext, UnknownAssistant,
 };
+pub use task::{Task, TaskEnd, TaskInput, path_of};
