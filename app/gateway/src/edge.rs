@@ -2,17 +2,19 @@
 
 use std::panic::AssertUnwindSafe;
 
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::header;
 use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt;
 use harness::runtime::actor_context::scope;
 use harness::runtime::tasks::panic_text;
+use tokio::time::Instant;
 
 use crate::access::{Access, Peer};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
+use crate::metrics::request_answered;
 use crate::visitors::Visitors;
 
 /// Who is let in, and as whom.
@@ -22,8 +24,17 @@ pub(crate) struct Door {
     pub(crate) access: Access,
 }
 
+/// Measures a request and has it answered.
+pub(crate) async fn edge(State(door): State<Door>, request: Request, next: Next) -> Response {
+    let (since, method) = (Instant::now(), request.method().clone());
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let response = answer(door, request, next).await;
+    request_answered(&method, route.as_ref().map(MatchedPath::as_str), response.status(), since.elapsed());
+    response
+}
+
 /// Turns foreign pages away, binds the actor and the dialect, turns a panic into an answer, and renders the error of a response in the dialect.
-pub(crate) async fn edge(State(door): State<Door>, mut request: Request, next: Next) -> Response {
+async fn answer(door: Door, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let dialect = if path == "/api" || path.starts_with("/api/") { Dialect::DeerFlow } else { Dialect::Platform };
     if let Err(refused) = door.visitors.admit(request.method(), request.headers()) {

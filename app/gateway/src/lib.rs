@@ -23,6 +23,7 @@ mod assistants;
 mod cors;
 mod edge;
 mod expiry;
+mod metrics;
 mod reads;
 mod router;
 mod routes;

@@ -17,7 +17,7 @@ use harness::runtime::tasks::Tasks;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
-use crate::ports::{CatalogView, ThreadFilesPort};
+use crate::ports::{CatalogView, MetricsView, ThreadFilesPort};
 use crate::visitors::Visitors;
 use crate::webhooks::WebhookPolicy;
 
@@ -48,6 +48,8 @@ pub struct GatewayState {
     pub files: Arc<dyn ThreadFilesPort>,
     /// Where runs may tell of their end.
     pub webhooks: WebhookPolicy,
+    /// The figures of this process.
+    pub metrics: Arc<dyn MetricsView>,
     /// Who may come in.
     pub visitors: Visitors,
     /// For whom requests act.

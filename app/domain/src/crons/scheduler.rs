@@ -55,18 +55,15 @@ impl Scheduler {
         Self { store, runner, clock }
     }
 
-    /// Looks at the store again and again until `stop`.
+    /// Looks at the store again and again until `stop`. What was taken by then is seen to its end.
     pub async fn run(self, stop: CancellationToken) {
-        loop {
-            let look = async {
-                if let Err(error) = self.look().await {
-                    tracing::warn!(%error, "due crons cannot be read");
-                }
-                tokio::time::sleep(LOOK_EVERY).await;
-            };
+        while !stop.is_cancelled() {
+            if let Err(error) = self.look().await {
+                tracing::warn!(%error, "due crons cannot be read");
+            }
             tokio::select! {
-                () = stop.cancelled() => return,
-                () = look => {}
+                () = stop.cancelled() => {}
+                () = tokio::time::sleep(LOOK_EVERY) => {}
             }
         }
     }

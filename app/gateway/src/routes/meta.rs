@@ -2,6 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
 use deerflow_domain::threads::ThreadSearch;
 use harness::runtime::actor_context::{Owner, effective_user_id};
 use serde_json::{Value, json};
@@ -20,6 +22,11 @@ pub(crate) async fn ok(State(state): App, query: Query) -> Answer {
 /// `GET /health`: what DeerFlow's deployments probe.
 pub(crate) async fn health() -> Json<Value> {
     Json(json!({ "status": "healthy", "service": "deer-flow-gateway" }))
+}
+
+/// `GET /metrics`: the figures of this process, for Prometheus.
+pub(crate) async fn metrics(State(state): App) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], state.metrics.render())
 }
 
 /// `GET /info`: the version, and which parts of the API there are.

@@ -12,7 +12,9 @@ use deerflow_domain::items::{Items, MemoryItemStore, TtlPolicy};
 use deerflow_domain::memory::MemoryAssistantStore;
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::access::{Access, KeyRule};
-use deerflow_gateway::ports::{CatalogView, FeatureView, ModelView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits};
+use deerflow_gateway::ports::{
+    CatalogView, FeatureView, MetricsView, ModelView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits,
+};
 use deerflow_gateway::visitors::{Hosts, Visitors};
 use deerflow_gateway::webhooks::WebhookPolicy;
 use harness::clock::{Clock, SystemClock};
@@ -130,6 +132,16 @@ impl CatalogView for Catalog {
     }
 }
 
+/// No figures are gathered in tests: the place for them belongs to the process.
+#[derive(Debug)]
+struct Figures;
+
+impl MetricsView for Figures {
+    fn render(&self) -> String {
+        "deerflow_runs_active 0\n".to_owned()
+    }
+}
+
 /// Files in a directory that goes with the gateway; remembers whose were removed.
 #[derive(Debug)]
 pub(crate) struct Files {
@@ -207,6 +219,7 @@ impl Gateway {
             info: Arc::new(Catalog),
             files: files.clone(),
             webhooks: WebhookPolicy::default(),
+            metrics: Arc::new(Figures),
             visitors: Visitors::new(Hosts::LoopbackAnd(vec![]), vec!["https://ui.test".to_owned()]),
             started_at: clock.now(),
             clock,

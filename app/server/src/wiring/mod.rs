@@ -20,13 +20,14 @@ use deerflow_gateway::visitors::{Hosts, Visitors};
 use deerflow_gateway::webhooks::{SenderOptions, WebhookPolicy, WebhookSender};
 use harness::clock::{Clock, SystemClock};
 use harness::ids::SystemIds;
-use harness::runtime::runs::{NullObserver, RunsFacade, RuntimeParts};
+use harness::runtime::runs::{RunsFacade, RuntimeParts};
 use harness::runtime::stream_bridge::StreamBridge;
 use harness::runtime::tasks::{TaskKind, Tasks};
 use harness::sandbox::{FileHome, FileLimits};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{ConfigHandle, Settings};
+use crate::metrics::{Metrics, RunMeter};
 use stores::Stores;
 
 /// A runtime and the state of a gateway over it.
@@ -72,7 +73,7 @@ impl App {
                 delete: stores.runs.clone(),
                 events: stores.events.clone(),
                 agents: agents.clone(),
-                observer: Arc::new(NullObserver),
+                observer: Arc::new(RunMeter::default()),
                 clock: clock.clone(),
                 ids: ids.clone(),
                 tasks: tasks.clone(),
@@ -89,7 +90,10 @@ impl App {
         limits::follow(config, runs.clone(), &tasks);
         let items = items::open(&now.store, &now.llm_call, config.environment(), stores.items, clock.clone())?;
         tasks.spawn(TaskKind::Service, "store sweeper", items.clone().keep_swept(tasks.token().clone()));
+        let metrics = Metrics::start();
+        tasks.spawn(TaskKind::Service, "metrics", metrics.clone().keep_summed(tasks.token().clone()));
         let gateway = Arc::new(GatewayState {
+            metrics: Arc::new(metrics),
             runs: runs.clone(),
             threads: stores.threads,
             feedback: stores.feedback,

@@ -66,14 +66,15 @@ pub(super) async fn in_the_database(
 ) -> Result<Found, StoreError> {
     let (range, mut values) = range("v", user, &search.prefix);
     let n = values.len();
-    // The product of two unit vectors is the cosine; vectors of another length or without a direction have none.
+    // `<=>` is one minus the cosine; vectors of another length or without a direction have none.
     let sql = format!(
         "SELECT {COLUMNS}, s.score FROM ( \
             SELECT v.namespace, v.item_key, \
-                MAX(1 - (v.vector::\"{schema}\".vector OPERATOR(\"{schema}\".<=>) CAST(CAST(${a} AS text) AS \"{schema}\".vector))) AS score \
+                MAX(NULLIF(1 - (v.vector::\"{schema}\".vector OPERATOR(\"{schema}\".<=>) \
+                    CAST(CAST(${a} AS REAL[]) AS \"{schema}\".vector)), 'NaN')) AS score \
             FROM store_vectors v WHERE {range} AND cardinality(v.vector) = ${b} GROUP BY v.namespace, v.item_key \
          ) s JOIN store_items i ON i.user_id = $1 AND i.namespace = s.namespace AND i.item_key = s.item_key \
-         WHERE (i.expires_at IS NULL OR i.expires_at > ${c}) AND s.score <> 'NaN' \
+         WHERE (i.expires_at IS NULL OR i.expires_at > ${c}) AND s.score IS NOT NULL \
          ORDER BY s.score DESC, i.namespace, i.item_key LIMIT ${d} OFFSET ${e}",
         a = n + 1,
         b = n + 2,
@@ -81,9 +82,9 @@ pub(super) async fn in_the_database(
         d = n + 4,
         e = n + 5
     );
-    let numbers: Vec<String> = nearest.iter().map(f32::to_string).collect();
     let length = i32::try_from(nearest.len()).unwrap_or(i32::MAX);
-    values.extend([format!("[{}]", numbers.join(",")).into(), length.into(), micros(search.reading.at).into()]);
+    let (_, wanted) = vector_value(DbBackend::Postgres, nearest);
+    values.extend([wanted, length.into(), micros(search.reading.at).into()]);
     values.extend([number(search.limit), number(search.offset)]);
     let found = query(db, sql, values).await?;
     read(found.iter().map(|row| Ok((Some(row.try_get_by_index::<f64>(COLUMN_COUNT)?), Row::read(row)?))).collect())

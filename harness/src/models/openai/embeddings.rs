@@ -169,3 +169,7 @@ impl Embedder for OpenAiEmbedder {
         Ok(vectors)
     }
 }
+
+#[cfg(test)]
+#[path = "embeddings_tests.rs"]
+mod tests;
