@@ -11,5 +11,6 @@ mod serving;
 mod streams;
 mod support;
 mod thread_rows;
+mod thread_options;
 mod threads;
 mod uploads;
