@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use deerflow_domain::threads::{LastEnd, ThreadRecord};
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
-use harness::runtime::checkpoint::Snapshot;
+use harness::runtime::checkpoint::{HistoryQuery, Snapshot};
 use harness::runtime::runs::store::{EventQuery, RunEvent, RunListQuery, category};
 use harness::runtime::runs::{RunRecord, ThreadStatus};
 use serde_json::{Value, json};
@@ -16,6 +16,8 @@ use crate::history::{self, Hidden, MESSAGE_REMOVED};
 use crate::state::GatewayState;
 use crate::wire::{ThreadFacts, end_error_json, interrupts_json, is_rolled_back, values_json};
 
+/// How many checkpoints are looked through for the one that follows another.
+const MOST_SUCCESSORS: usize = 1_000;
 /// How many rows are read at a time where all of them are needed.
 const PAGE: usize = 500;
 /// Among so many runs of a thread, one has ended: more do not wait on it.
@@ -106,6 +108,20 @@ pub(crate) async fn transcript(
     }
     let hidden = hidden(state, thread, runs).await?;
     Ok(history::assemble(thread, checkpoint, &feed, &hidden))
+}
+
+/// The checkpoint that followed an older one, where the dialect tells what became of the tasks that were due there.
+pub(crate) async fn successor(state: &GatewayState, snapshot: &Snapshot, dialect: Dialect) -> Result<Option<Snapshot>, ApiError> {
+    if !dialect.is_platform() || snapshot.meta.next.is_empty() {
+        return Ok(None);
+    }
+    let thread = &snapshot.meta.thread_id;
+    let query = HistoryQuery { limit: MOST_SUCCESSORS, ..HistoryQuery::default() };
+    let metas = state.checkpoints.list_meta(thread, &query).await?;
+    match metas.iter().rfind(|meta| meta.parent_id.as_ref() == Some(&snapshot.meta.checkpoint_id)) {
+        Some(meta) => Ok(state.checkpoints.get(thread, Some(&meta.checkpoint_id)).await?),
+        None => Ok(None),
+    }
 }
 
 /// The thread's messages as a dialect shows them: the platform's are those of the checkpoint, DeerFlow's the whole transcript.

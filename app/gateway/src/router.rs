@@ -71,6 +71,8 @@ fn root() -> Routes {
     Router::new()
         .route("/", get(meta::ok))
         .route("/health", get(meta::health))
+        .route("/runs/batch", post(runs::batch))
+        .route("/threads/{thread_id}/stream", get(runs::follow_thread))
         .route("/assistants", post(assistants::create))
         .route("/assistants/{assistant_id}", patch(assistants::patch).delete(assistants::delete))
         .route("/assistants/{assistant_id}/versions", post(assistants::versions))

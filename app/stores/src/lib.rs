@@ -14,8 +14,10 @@ mod migration;
 mod probe;
 mod run_events;
 mod runs;
+mod script;
 mod threads;
 mod tx;
+mod webhooks;
 mod writer;
 
 pub use assistants::SqlAssistantStore;
@@ -26,3 +28,4 @@ pub use probe::{Probe, Schema};
 pub use run_events::{JsonlRunEventStore, SqlRunEventStore};
 pub use runs::{SplitCommitStore, SqlRunStore};
 pub use threads::SqlThreadStore;
+pub use webhooks::SqlWebhookOutbox;

@@ -3,10 +3,14 @@
 pub mod agent_loop;
 mod builder;
 mod catalog;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod lead;
+mod nested;
 
 pub use builder::AgentBuilder;
 pub use catalog::{AgentSource, StaticResolver};
+pub use nested::run_nested;
 
 #[cfg(test)]
 mod runtime_tests;

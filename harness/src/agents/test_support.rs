@@ -188,13 +188,13 @@ pub(crate) async fn ask(agent: &Arc<dyn Agent>, text: &str) -> Said {
 }
 
 pub(crate) fn fresh(state: ThreadState) -> AgentInput {
-    AgentInput { state, start: AgentStart::Fresh, machine: None }
+    AgentInput { state, start: AgentStart::Fresh, machine: None, step: 0 }
 }
 
 /// Goes on from what `said` has saved.
 pub(crate) fn go_on(said: &Said, start: AgentStart) -> AgentInput {
     let (state, machine) = said.saved();
-    AgentInput { state, start, machine }
+    AgentInput { state, start, machine, step: 0 }
 }
 
 /// Arguments of a tool that takes one text.

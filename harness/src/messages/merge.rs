@@ -69,6 +69,17 @@ impl MessageAccumulator {
         }
     }
 
+    /// The message as far as it has come: calls with what of their arguments can be read already.
+    pub fn so_far(&self) -> Message {
+        let call = |(index, call): (&u32, &PartialCall)| {
+            let id = if call.id.is_empty() { format!("call_{}_{index}", self.id) } else { call.id.clone() };
+            ToolCall::new(id, call.name.clone(), partial_args(&call.args))
+        };
+        let tool_calls = self.calls.iter().map(call).collect();
+        let kind = MessageKind::Ai { tool_calls, invalid_tool_calls: vec![], usage_metadata: self.usage.clone() };
+        self.clone().into_message(kind)
+    }
+
     /// The whole message. Arguments that are no JSON object become invalid calls, never an error.
     pub fn finish(self) -> Message {
         let mut tool_calls = Vec::new();
@@ -119,6 +130,36 @@ impl MessageAccumulator {
     }
 }
 
+/// The entries of an unfinished JSON object that are whole, and the text that has begun.
+fn partial_args(text: &str) -> Map<String, Value> {
+    let mut closers = Vec::new();
+    let (mut quoted, mut escaped) = (false, false);
+    // Places behind which the text can be closed, with what closes it there.
+    let mut ends: Vec<(usize, String)> = Vec::new();
+    for (at, letter) in text.char_indices() {
+        match (quoted, letter) {
+            (true, _) if escaped => escaped = false,
+            (true, '\\') => escaped = true,
+            (_, '"') => quoted = !quoted,
+            (true, _) => {}
+            (false, '{') => closers.push('}'),
+            (false, '[') => closers.push(']'),
+            (false, '}' | ']') => {
+                closers.pop();
+            }
+            (false, ',') => ends.push((at, closers.iter().rev().collect())),
+            _ => {}
+        }
+        if matches!(letter, '{' | '[') && !quoted {
+            ends.push((at + 1, closers.iter().rev().collect()));
+        }
+    }
+    let open: String = if quoted { "\"" } else { "" }.chars().chain(closers.iter().rev().copied()).collect();
+    ends.push((text.len(), open));
+    let read = |(at, closing): &(usize, String)| serde_json::from_str::<Map<String, Value>>(&format!("{}{closing}", &text[..*at])).ok();
+    ends.iter().rev().find_map(read).unwrap_or_default()
+}
+
 /// Empty arguments mean none: many providers send no text at all for a call without parameters.
 fn parse_args(text: &str) -> Result<Map<String, Value>, String> {
     if text.trim().is_empty() {
@@ -128,5 +169,29 @@ fn parse_args(text: &str) -> Result<Map<String, Value>, String> {
         Ok(Value::Object(args)) => Ok(args),
         Ok(_) => Err("the arguments are not a JSON object".to_owned()),
         Err(error) => Err(format!("the arguments are not valid JSON: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn unfinished_arguments_are_read_as_far_as_they_go() {
+        for (text, read) in [
+            ("", json!({})),
+            ("{", json!({})),
+            (r#"{"a":"#, json!({})),
+            (r#"{"a":"b c"#, json!({ "a": "b c" })),
+            (r#"{"a":"b","c":["#, json!({ "a": "b", "c": [] })),
+            (r#"{"a":"b","c":[1,2"#, json!({ "a": "b", "c": [1, 2] })),
+            (r#"{"a":"b\"#, json!({})),
+            (r#"{"a":"x}","b":{"c":tr"#, json!({ "a": "x}", "b": {} })),
+            (r#"{"a":1}"#, json!({ "a": 1 })),
+            ("nonsense", json!({})),
+        ] {
+            assert_eq!(json!(partial_args(text)), read, "{text}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{RunStores, at_once, checkpoint, checkpoint_write, commit_of, end_in, message, new_run, object, run, thread};
 use crate::ids::SeededIds;
 use crate::messages::Message;
-use crate::runtime::checkpoint::{CheckpointMeta, HistoryQuery, OutsideWrite, PendingTask, PutError};
+use crate::runtime::checkpoint::{CheckpointMeta, CheckpointWrite, HistoryQuery, OutsideWrite, PendingTask, PutError};
 use crate::runtime::runs::store::RunCommit;
 use crate::runtime::runs::{RunStatus, ThreadStatus};
 use crate::state::{StateUpdate, ThreadState};
@@ -23,6 +23,7 @@ macro_rules! checkpointer_suite {
             snapshots_of_one_list_share_their_messages
             replaced_and_removed_messages_keep_older_checkpoints_as_they_were
             a_repeated_id_is_refused_as_a_whole
+            an_amendment_changes_what_is_due_and_nothing_else
             deleting_a_run_leaves_the_log_and_other_runs
             a_log_without_checkpoints_still_knows_its_end
             a_deleted_thread_is_empty
@@ -206,6 +207,25 @@ pub async fn a_repeated_id_is_refused_as_a_whole(open: impl AsyncFn() -> RunStor
     assert_eq!((read.state, read.log_tail), (before, 1));
 }
 
+/// A checkpoint that is not there cannot be amended.
+pub async fn an_amendment_changes_what_is_due_and_nothing_else(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let mut talk = Talk::new(&stores, "t1");
+    talk.step(None, says("m1")).await;
+    let before = stores.checkpoints.get(&thread("t1"), None).await.expect("read").expect("there");
+    let task = PendingTask { id: "a".to_owned(), name: "model".to_owned(), interrupts: vec![], error: Some("broken".to_owned()) };
+    let mut write = checkpoint_write("t1", None, 1, &mut talk.state, &mut talk.tail);
+    write.meta.next = vec![task];
+    write.amends = true;
+    stores.checkpoints.put(write.clone()).await.expect("amended");
+    let after = stores.checkpoints.list(&thread("t1"), &HistoryQuery { limit: 9, ..HistoryQuery::default() }).await.expect("read");
+    assert_eq!(after.len(), 1);
+    assert_eq!(after[0].meta.next, write.meta.next);
+    assert_eq!((&after[0].state, after[0].meta.created_at), (&before.state, before.meta.created_at));
+    let stranger = checkpoint_write("t1", None, 2, &mut talk.state, &mut talk.tail);
+    assert!(stores.checkpoints.put(CheckpointWrite { amends: true, ..stranger }).await.is_err());
+}
+
 /// Idempotent; places are never given twice.
 pub async fn deleting_a_run_leaves_the_log_and_other_runs(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
@@ -284,7 +304,7 @@ fn outside(n: u64, newest: Option<u64>, log_tail: u64, text: &str) -> OutsideWri
 
 /// A thread with a row, on which nothing runs.
 async fn thread_at_rest(stores: &RunStores) {
-    let record = stores.create.admit(new_run("r0", "t1")).await.expect("admitted");
+    let record = stores.create.admit(new_run("r0", "t1")).await.expect("admitted").run;
     let end = Some(end_in(RunStatus::Interrupted));
     stores.commit.commit(RunCommit { end, ..commit_of(&record) }).await.expect("ended");
 }
@@ -294,7 +314,7 @@ pub async fn a_change_from_outside_is_refused_while_a_run_holds_the_thread(open:
     let stores = open().await;
     let put = async || stores.checkpoints.put_outside_run(outside(1, None, 0, "m1")).await;
     assert!(matches!(put().await, Err(PutError::NoThread(_))));
-    let record = stores.create.admit(new_run("r1", "t1")).await.expect("admitted");
+    let record = stores.create.admit(new_run("r1", "t1")).await.expect("admitted").run;
     assert!(matches!(put().await, Err(PutError::Busy { run_id, .. }) if run_id == run("r1")));
     assert!(stores.checkpoints.get(&thread("t1"), None).await.expect("read").is_none());
     let end = Some(end_in(RunStatus::Interrupted));

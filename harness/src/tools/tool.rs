@@ -32,6 +32,8 @@ pub struct ToolContext {
     pub run: RunContext,
     /// The call's id, unique within the message.
     pub call_id: String,
+    /// `node:task id` of the call: what agents inside of it send their events under.
+    pub namespace: String,
     /// The state when the batch began.
     pub state: std::sync::Arc<ThreadState>,
     /// Answers to the questions that this call asked so far, in order.

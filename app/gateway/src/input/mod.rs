@@ -2,11 +2,13 @@
 
 mod assistant;
 mod checkpoint;
+mod command;
 mod kwargs;
 mod modes;
 mod options;
 mod run_spec;
 mod state;
+mod timing;
 
 pub use assistant::{assistant_uuid, resolve_assistant};
 pub use checkpoint::{before_cursor, checkpoint_of};

@@ -39,9 +39,7 @@ pub(super) fn read_modes(fields: &mut Fields, dialect: Dialect) -> StreamModes {
 
 fn offers(dialect: Dialect, mode: StreamMode) -> bool {
     match mode {
-        // Not built: better refused than silent.
-        StreamMode::Events => false,
-        StreamMode::Messages => dialect.is_platform(),
+        StreamMode::Events | StreamMode::Messages => dialect.is_platform(),
         _ => true,
     }
 }

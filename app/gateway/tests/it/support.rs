@@ -10,6 +10,7 @@ use deerflow_domain::memory::MemoryAssistantStore;
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::ports::{CatalogView, FeatureView, ModelView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits};
 use deerflow_gateway::visitors::{Hosts, Visitors};
+use deerflow_gateway::webhooks::WebhookPolicy;
 use harness::clock::{Clock, SystemClock};
 use harness::ids::{IdSource, SystemIds, ThreadId};
 use harness::messages::Message;
@@ -194,6 +195,7 @@ impl Gateway {
             assistants: Arc::new(OneAgent),
             info: Arc::new(Catalog),
             files: files.clone(),
+            webhooks: WebhookPolicy::default(),
             visitors: Visitors::new(Hosts::LoopbackAnd(vec![]), vec!["https://ui.test".to_owned()]),
             started_at: clock.now(),
             clock,

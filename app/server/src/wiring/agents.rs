@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use harness::agents::StaticResolver;
+use harness::agents::conformance::{CONFORMANCE, ConformanceAgent};
 use harness::agents::lead::{LEAD_AGENT, LeadAgentSpec, LeadAgents};
 use harness::clock::Clock;
 use harness::config::{AppConfig, ModelConfig, ToolConfig};
@@ -17,9 +18,9 @@ use serde_json::{Map, Value};
 
 use crate::config::ConfigHandle;
 
-/// The assistants of the configuration in force.
-pub(super) fn resolver(config: ConfigHandle, files: FileHome, clock: Arc<dyn Clock>) -> Arc<dyn AgentResolver> {
-    Arc::new(ConfiguredAgents { config, files, clock, assembled: Mutex::new(None) })
+/// The assistants of the configuration in force. `testing` says whether the agents of test setups may be among them.
+pub(super) fn resolver(config: ConfigHandle, files: FileHome, clock: Arc<dyn Clock>, testing: bool) -> Arc<dyn AgentResolver> {
+    Arc::new(ConfiguredAgents { config, files, clock, testing, assembled: Mutex::new(None) })
 }
 
 /// Which provider a model entry means, or what is wrong with the entry.
@@ -34,6 +35,7 @@ struct ConfiguredAgents {
     config: ConfigHandle,
     files: FileHome,
     clock: Arc<dyn Clock>,
+    testing: bool,
     assembled: Mutex<Option<(Arc<AppConfig>, Arc<StaticResolver>)>>,
 }
 
@@ -53,15 +55,24 @@ impl ConfiguredAgents {
     }
 
     fn assemble(&self, config: &AppConfig) -> StaticResolver {
+        let models = Arc::new(ModelCatalog::from_config(&config.models, self.clock.clone()));
         let lead = LeadAgentSpec {
             retry: RetryPolicy::from(&config.llm_call),
             breakers: Arc::new(Breakers::new(BreakerPolicy::from(&config.circuit_breaker))),
             tools: self.tools(config),
             files: Some(self.files.clone()),
             title: config.title.clone(),
-            ..LeadAgentSpec::new(Arc::new(ModelCatalog::from_config(&config.models, self.clock.clone())))
+            ..LeadAgentSpec::new(models.clone())
         };
-        StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(lead))
+        let agents = StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(lead));
+        match (config.testing.conformance_agent, self.testing) {
+            (true, true) => agents.with(CONFORMANCE, ConformanceAgent::new(models)),
+            (true, false) => {
+                tracing::error!("testing.conformance_agent is left out: this server does not listen on loopback alone");
+                agents
+            }
+            (false, _) => agents,
+        }
     }
 
     /// The configured tools that this build has, then those that always belong to an agent.

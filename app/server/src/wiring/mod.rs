@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::visitors::{Hosts, Visitors};
+use deerflow_gateway::webhooks::{SenderOptions, WebhookPolicy, WebhookSender};
 use harness::clock::{Clock, SystemClock};
 use harness::ids::SystemIds;
 use harness::runtime::runs::{NullObserver, RunsFacade, RuntimeParts};
@@ -42,6 +43,11 @@ impl App {
     /// Opens the stores, recovers what a former process left, and puts everything together.
     pub async fn build(settings: &Settings, config: &ConfigHandle, shutdown: CancellationToken) -> anyhow::Result<Self> {
         let now = config.current();
+        anyhow::ensure!(
+            !now.testing.conformance_agent || settings.is_loopback(),
+            "refusing to start: testing.conformance_agent offers an agent for tests, and GATEWAY_HOST {} is not loopback",
+            settings.host
+        );
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let ids = Arc::new(SystemIds::default());
         let tasks = Tasks::new();
@@ -50,7 +56,7 @@ impl App {
         let bridge = bridge::open(&now)?;
         bridge.start().await?;
         let files = FileHome::new(settings.home.as_path(), FileLimits::default());
-        let agents = agents::resolver(config.clone(), files.clone(), clock.clone());
+        let agents = agents::resolver(config.clone(), files.clone(), clock.clone(), settings.is_loopback());
         let runs = Arc::new(RunsFacade::new(
             RuntimeParts {
                 bridge: bridge.clone(),
@@ -68,6 +74,9 @@ impl App {
             },
             limits::of(&now),
         ));
+        let policy = WebhookPolicy { allow_private: now.webhooks.allow_private };
+        let options = SenderOptions { policy, ..SenderOptions::default() };
+        WebhookSender::new(stores.webhooks, clock.clone(), options)?.start(&tasks);
         let recovered = runs.recover().await?;
         if recovered > 0 {
             tracing::warn!(runs = recovered, "ended runs that a former process left unfinished");
@@ -83,6 +92,7 @@ impl App {
             assistants: agents,
             info: Arc::new(catalog::ConfigCatalog(config.clone())),
             files: Arc::new(files),
+            webhooks: policy,
             visitors: visitors(settings),
             started_at: clock.now(),
             clock,

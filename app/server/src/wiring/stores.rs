@@ -8,12 +8,12 @@ use deerflow_domain::feedback::FeedbackStore;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_stores::{
     Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlAssistantStore, SqlCheckpointer, SqlFeedbackStore,
-    SqlRunEventStore, SqlRunStore, SqlThreadStore,
+    SqlRunEventStore, SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
 };
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend};
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::memory::MemoryStores;
-use harness::runtime::runs::store::{RunCommitStore, RunEventStore};
+use harness::runtime::runs::store::{RunCommitStore, RunEventStore, WebhookOutbox};
 use harness::runtime::tasks::Tasks;
 
 use crate::config::Settings;
@@ -27,6 +27,7 @@ pub(super) struct Stores {
     pub(super) checkpoints: Arc<dyn Checkpointer>,
     pub(super) threads: Arc<dyn ThreadStore>,
     pub(super) feedback: Arc<dyn FeedbackStore>,
+    pub(super) webhooks: Arc<dyn WebhookOutbox>,
     pub(super) assistants: Arc<dyn AssistantStore>,
 }
 
@@ -59,7 +60,8 @@ impl Stores {
             events,
             checkpoints: Arc::new(SqlCheckpointer::new(database.clone())),
             assistants: Arc::new(SqlAssistantStore::new(database.clone())),
-            feedback: Arc::new(SqlFeedbackStore::new(database)),
+            feedback: Arc::new(SqlFeedbackStore::new(database.clone())),
+            webhooks: Arc::new(SqlWebhookOutbox::new(database)),
             threads: Arc::new(threads),
         })
     }

@@ -10,6 +10,7 @@ pub(crate) mod run;
 pub(crate) mod run_event;
 pub(crate) mod thread;
 pub(crate) mod thread_fact;
+pub(crate) mod webhook;
 
 use chrono::{DateTime, Utc};
 

@@ -3,6 +3,7 @@
 mod m0001_baseline;
 mod m0002_feedback;
 mod m0003_run_batches;
+mod m0004_run_queue;
 mod m0005_assistants;
 mod m0006_thread_search;
 
@@ -17,6 +18,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0001_baseline::Baseline),
             Box::new(m0002_feedback::Feedback),
             Box::new(m0003_run_batches::RunBatches),
+            Box::new(m0004_run_queue::RunQueue),
             Box::new(m0005_assistants::Assistants),
             Box::new(m0006_thread_search::ThreadSearch),
         ]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::agent::Assembly;
@@ -10,10 +10,12 @@ use super::calls::DueCall;
 use super::machine::{LoopMachine, RunBounds, Step};
 use super::model_call::Provider;
 use super::nodes::{MODEL, Place, START, TOOLS};
-use super::tool_batch::run_batch;
+use super::tool_batch::{CallTask, run_batch, with_id, with_ids};
 use crate::messages::{Message, MessageKind, kwargs};
 use crate::middlewares::Phase;
-use crate::runtime::agent::{AgentError, AgentEvent, AgentInput, AgentOutcome, AgentStart, MessageMeta, RunContext, StepEvent, StopKind};
+use crate::runtime::agent::{
+    AgentError, AgentEvent, AgentInput, AgentOutcome, AgentStart, MessageMeta, RunContext, StepEvent, StopKind, Task, TaskEnd, TaskInput,
+};
 use crate::state::{StateUpdate, ThreadState};
 
 /// Runs an agent of these parts to its end.
@@ -23,7 +25,8 @@ pub async fn drive(parts: Arc<Assembly>, input: AgentInput, ctx: RunContext) -> 
         return Ok(AgentOutcome { kind: StopKind::Completed, stop_reason: None });
     };
     let state = Arc::new(input.state);
-    let mut driver = Driver { parts, ctx, state, machine, node: START.to_owned(), news: News::Unsaved, stop_reason: None };
+    let mut driver =
+        Driver { parts, ctx, state, machine, step: input.step, node: START.to_owned(), news: News::Unsaved, stop_reason: None };
     driver.tell_step(None, false);
     driver.news = News::Told;
     if fresh {
@@ -34,30 +37,37 @@ pub async fn drive(parts: Arc<Assembly>, input: AgentInput, ctx: RunContext) -> 
 
 /// The machine to run, or none when nothing is due on a thread that has a past.
 fn machine_for(parts: &Assembly, input: &AgentInput, ctx: &RunContext) -> Result<Option<LoopMachine>, AgentError> {
-    let bounds = RunBounds {
+    let bounds = || RunBounds {
         recursion_limit: ctx.recursion_limit,
         interrupt_before: ctx.interrupt_before.clone(),
         interrupt_after: ctx.interrupt_after.clone(),
     };
-    let nodes = parts.nodes.clone();
+    let nodes = || parts.nodes.clone();
     let seed = Uuid::new_v5(&Uuid::NAMESPACE_OID, ctx.run_id.as_str().as_bytes());
-    if input.start == AgentStart::Fresh {
-        return Ok(Some(LoopMachine::new(nodes, bounds, seed)));
-    }
-    let Some(saved) = input.machine.clone() else {
-        return match (&input.start, input.state.messages()) {
-            (_, []) => Err(AgentError::EmptyInput),
-            (AgentStart::Continue, messages) if !parts.has_last_word(messages) => {
-                Ok(LoopMachine::for_state(nodes, bounds, seed, &input.state))
+    let saved = || input.machine.clone().map(|saved| LoopMachine::restore(nodes(), bounds(), saved)).transpose();
+    match (&input.start, input.state.messages()) {
+        (AgentStart::Fresh, _) => Ok(Some(LoopMachine::new(nodes(), bounds(), seed))),
+        (AgentStart::Goto { resume, visits }, _) => {
+            let mut machine = saved()?.unwrap_or_else(|| LoopMachine::new(nodes(), bounds(), seed));
+            if let Some(answers) = resume {
+                machine.answer(answers.clone())?;
             }
-            _ => Ok(None),
-        };
-    };
-    let mut machine = LoopMachine::restore(nodes, bounds, saved)?;
-    if let AgentStart::Resume(answers) = &input.start {
-        machine.answer(answers.clone())?;
+            machine.go_to(visits.clone())?;
+            Ok(Some(machine))
+        }
+        (start, messages) => match (saved()?, start) {
+            (Some(mut machine), AgentStart::Resume(answers)) => {
+                machine.answer(answers.clone())?;
+                Ok(Some(machine))
+            }
+            (Some(machine), _) => Ok(Some(machine)),
+            (None, _) if messages.is_empty() => Err(AgentError::EmptyInput),
+            (None, AgentStart::Continue) if !parts.has_last_word(messages) => {
+                Ok(LoopMachine::for_state(nodes(), bounds(), seed, &input.state))
+            }
+            (None, _) => Ok(None),
+        },
     }
-    Ok(Some(machine))
 }
 
 /// One run under way.
@@ -66,6 +76,8 @@ struct Driver {
     ctx: RunContext,
     state: Arc<ThreadState>,
     machine: LoopMachine,
+    /// The thread's super-steps so far, as checkpoints count them.
+    step: i64,
     /// The node that ran last.
     node: String,
     news: News,
@@ -105,8 +117,8 @@ impl Driver {
 
     async fn run_hook(&mut self, phase: Phase, index: usize) -> Result<(), AgentError> {
         let outcome = self.parts.stack.hook(phase, index, &self.state, &self.ctx).await?;
-        let meta = self.meta();
-        let update = self.with_ids(outcome.update);
+        let meta = self.meta(&self.task());
+        let update = with_ids(outcome.update, &self.ctx);
         let known = |message: &Message| self.state.messages().iter().rev().any(|held| held.id == message.id);
         let joining: Vec<Message> = update.messages.iter().filter(|message| is_visible(message) && !known(message)).cloned().collect();
         self.reduce(vec![update.clone()])?;
@@ -131,20 +143,23 @@ impl Driver {
 
     async fn call_model(&mut self) -> Result<(), AgentError> {
         self.tell_before_wait();
-        let meta = self.meta();
-        let task = self.start_task(MODEL, Value::Null);
-        let request = self.parts.request(&self.state, &self.ctx);
+        let task = self.task();
+        let meta = self.meta(&task);
+        let sent = self.machine.input().map(|input| sent_state(input, &self.ctx)).transpose()?;
+        let state = sent.unwrap_or_else(|| self.state.clone());
+        self.ctx.sink.emit(AgentEvent::TaskStart(task.clone(), TaskInput::State(state.clone())));
+        let request = self.parts.request(&state, &self.ctx);
         let provider = Provider::new(&self.parts, meta.clone());
         let answered = self.parts.stack.model(&self.ctx, &provider).run(request).await;
         let message = match answered {
             Ok(message) => message,
             Err(error) => {
                 let text = error.to_string();
-                self.end_task(MODEL, task, Value::Null, Some(text.clone()));
+                self.end_task(task, TaskEnd { error: Some(text.clone()), ..TaskEnd::default() });
                 return Err(AgentError::Model { message: text });
             }
         };
-        let message = self.with_id(message);
+        let message = with_id(message, &self.ctx);
         let broken = provider.take_broken(&message);
         let update = StateUpdate::messages(broken.iter().map(|call| call.message.clone()).chain([message.clone()]));
         for call in broken {
@@ -155,7 +170,7 @@ impl Driver {
             self.ctx.sink.emit(AgentEvent::Message(message, meta));
         }
         self.reduce(vec![update.clone()])?;
-        self.end_task(MODEL, task, json!(update), None);
+        self.end_task(task, TaskEnd { update: Some(update.clone()), ..TaskEnd::default() });
         self.node = MODEL.to_owned();
         self.machine.model_done(&self.state);
         self.tell_step(Some(update), self.waits_next());
@@ -164,13 +179,10 @@ impl Driver {
 
     async fn call_tools(&mut self, calls: Vec<DueCall>) -> Result<(), AgentError> {
         self.tell_before_wait();
-        let meta = self.meta();
-        let task = self.start_task(TOOLS, calls.iter().map(|due| json!(due.call)).collect());
-        let batch = run_batch(&self.parts, &self.ctx, &self.state, &meta, calls).await;
-        let updates: Vec<StateUpdate> = batch.updates.into_iter().map(|update| self.with_ids(update)).collect();
-        let told = updates.iter().cloned().reduce(joined);
-        self.reduce(updates)?;
-        self.end_task(TOOLS, task, json!(told), batch.ended.as_ref().map(AgentError::to_string));
+        let tasks = calls.into_iter().enumerate().map(|(nth, call)| self.call_task(nth, call)).collect();
+        let batch = run_batch(&self.parts, &self.ctx, &self.state, tasks).await;
+        let told = batch.updates.iter().cloned().reduce(joined);
+        self.reduce(batch.updates)?;
         self.node = TOOLS.to_owned();
         self.machine.tools_done(batch.done);
         self.tell_step(told, batch.ended.is_some() || self.waits_next());
@@ -180,8 +192,7 @@ impl Driver {
     /// Whether the loop goes on to the model or the tools: then a step is worth a checkpoint, for what comes takes its time.
     /// At the end one checkpoint with the last word is enough.
     fn waits_next(&self) -> bool {
-        matches!(self.machine.place(), Place::Model | Place::Tools | Place::Hook(Phase::BeforeModel, _))
-            && self.machine.due().iter().all(|task| task.interrupts.is_empty())
+        matches!(self.machine.place(), Place::Model | Place::Tools | Place::Hook(Phase::BeforeModel, _)) && !self.machine.has_questions()
     }
 
     /// Before a long wait the runtime must know where the agent stands.
@@ -201,16 +212,17 @@ impl Driver {
             node: self.node.clone(),
             update,
             state: self.state.clone(),
-            next: self.machine.due(),
+            next: self.machine.due(&self.state),
             machine: self.machine.save(),
             checkpoint,
         }));
+        self.step += i64::from(checkpoint);
         self.news = if checkpoint { News::Saved } else { News::Unsaved };
     }
 
     /// The new user messages, as viewers of messages get them back.
     fn echo_input(&self) {
-        let meta = Arc::new(self.meta_of(START, &self.machine.task_id()));
+        let meta = self.meta(&Task { node: START.to_owned(), ..Task::clone(&self.task()) });
         let messages = self.state.messages();
         let first_new = messages.iter().rposition(|message| !message.is_human()).map_or(0, |at| at + 1);
         for message in messages[first_new..].iter().filter(|message| is_visible(message)) {
@@ -225,42 +237,46 @@ impl Driver {
         Ok(())
     }
 
-    /// Viewers and the state must agree on the id of every new message.
-    fn with_ids(&self, mut update: StateUpdate) -> StateUpdate {
-        update.messages = update.messages.into_iter().map(|message| self.with_id(message)).collect();
-        update
+    /// The task that is due.
+    fn task(&self) -> Arc<Task> {
+        let step = u64::try_from(self.step + 1).unwrap_or_default();
+        Arc::new(Task { id: self.machine.task_id(), node: self.machine.node().to_owned(), step, call: None })
     }
 
-    fn with_id(&self, message: Message) -> Message {
-        if message.id.is_some() { message } else { message.with(|body| body.id = Some(self.ctx.ids.message_id())) }
+    /// The task that makes one of the calls that are due.
+    fn call_task(&self, nth: usize, call: DueCall) -> CallTask {
+        let task = Arc::new(Task { id: self.machine.call_task_id(call.id()), call: Some(nth), ..Task::clone(&self.task()) });
+        CallTask { meta: self.meta(&task), call, task }
     }
 
-    fn start_task(&self, node: &str, input: Value) -> String {
-        let id = self.machine.task_id();
-        self.ctx.sink.emit(AgentEvent::TaskStart { id: id.clone(), name: node.to_owned(), input });
-        id
+    fn end_task(&self, task: Arc<Task>, end: TaskEnd) {
+        self.ctx.sink.emit(AgentEvent::TaskEnd(task, end));
     }
 
-    fn end_task(&self, node: &str, id: String, result: Value, error: Option<String>) {
-        self.ctx.sink.emit(AgentEvent::TaskEnd { id, name: node.to_owned(), result, error });
-    }
-
-    fn meta(&self) -> Arc<MessageMeta> {
-        Arc::new(self.meta_of(self.machine.node(), &self.machine.task_id()))
-    }
-
-    fn meta_of(&self, node: &str, task: &str) -> MessageMeta {
-        let namespace = format!("{node}:{task}");
-        MessageMeta {
+    fn meta(&self, task: &Task) -> Arc<MessageMeta> {
+        let namespace = task.namespace();
+        Arc::new(MessageMeta {
             thread_id: self.ctx.thread_id.to_string(),
             run_id: self.ctx.run_id.to_string(),
-            langgraph_step: self.machine.steps(),
-            langgraph_node: node.to_owned(),
+            langgraph_step: task.step,
+            langgraph_node: task.node.clone(),
+            langgraph_triggers: task.triggers(),
+            langgraph_path: task.path(),
             langgraph_checkpoint_ns: namespace.clone(),
             checkpoint_ns: namespace,
             extra: self.parts.facts.clone(),
-        }
+        })
     }
+}
+
+/// The state that a command sent to the model instead of the thread's.
+fn sent_state(input: &Value, ctx: &RunContext) -> Result<Arc<ThreadState>, AgentError> {
+    let items = input.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
+    let messages: Result<Vec<Message>, _> = items.into_iter().map(Message::coerce).collect();
+    let messages = messages.map_err(|error| AgentError::Resume(format!("what was sent to the model is no conversation: {error}")))?;
+    let mut state = ThreadState::default();
+    state.apply(StateUpdate::messages(messages), &*ctx.ids)?;
+    Ok(Arc::new(state))
 }
 
 /// What two parallel tasks wrote, as one update for viewers. The state is reduced from each of them.

@@ -9,14 +9,15 @@ use std::sync::Arc;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::calls::{DueCall, calls_without_result, last_answer};
-use super::nodes::{LoopNodes, Place};
-use super::saved::Saved;
+use super::calls::{DueCall, calls_in, calls_without_result, last_answer};
+use super::nodes::{LoopNodes, Place, START};
+use super::questions::Questions;
+use super::saved::{Batch, Saved};
 use crate::messages::MessageKind;
 use crate::middlewares::{Jump, Phase};
 use crate::runtime::agent::{AgentError, StopKind};
 use crate::runtime::checkpoint::PendingTask;
-use crate::runtime::runs::NodeSelector;
+use crate::runtime::runs::{NodeSelector, Visit};
 use crate::state::ThreadState;
 
 /// What is to be done next.
@@ -131,7 +132,7 @@ impl LoopMachine {
                 None => Step::Stop(StopKind::Completed),
             },
             Place::Model => Step::CallModel,
-            Place::Tools => Step::CallTools(self.saved.questions.due(calls_without_result(state.messages()))),
+            Place::Tools => Step::CallTools(self.saved.questions.due(self.calls(state))),
             Place::End => Step::Stop(StopKind::Completed),
         }
     }
@@ -158,10 +159,11 @@ impl LoopMachine {
 
     /// The calls that were due have ended, and their results are in the state.
     pub fn tools_done(&mut self, done: ToolsDone) {
-        let task = self.task_id();
         self.saved.batch.goto_end |= done.goto_end;
         self.saved.batch.all_direct = both(self.saved.batch.all_direct, done.all_return_direct);
-        self.saved.questions.asked(done.questions, task);
+        let mut questions = std::mem::take(&mut self.saved.questions);
+        questions.asked(done.questions, |call| self.call_task_id(call));
+        self.saved.questions = questions;
         if self.saved.questions.is_empty() {
             let batch = std::mem::take(&mut self.saved.batch);
             self.advance(if batch.goto_end || batch.all_direct == Some(true) { self.nodes.exit() } else { self.nodes.loop_entry() });
@@ -189,16 +191,77 @@ impl LoopMachine {
 
     /// The id of the task that is due: the same for as long as it is due, also after a restore.
     pub fn task_id(&self) -> String {
-        self.saved.task_id(self.nodes.name(self.place))
+        self.saved.task_id(self.node())
     }
 
-    /// The tasks that are due; none at the end.
-    pub fn due(&self) -> Vec<PendingTask> {
-        if self.place == Place::End {
-            return Vec::new();
+    /// The id of the task that makes one of the calls that are due; as stable.
+    pub fn call_task_id(&self, call_id: &str) -> String {
+        self.saved.task_id(&format!("{}:{call_id}", self.node()))
+    }
+
+    /// What the node that is due works on instead of the state, if a command said so.
+    pub fn input(&self) -> Option<&Value> {
+        self.saved.input.as_ref()
+    }
+
+    /// The tasks that are due, one for each call that is to be made; none at the end.
+    pub fn due(&self, state: &ThreadState) -> Vec<PendingTask> {
+        let task = |id, interrupts| PendingTask { id, name: self.node().to_owned(), interrupts, error: None };
+        let calls = if self.place == Place::Tools { self.call_ids(state) } else { Vec::new() };
+        match self.place {
+            Place::End => Vec::new(),
+            _ if calls.is_empty() => vec![task(self.task_id(), Vec::new())],
+            _ => calls.iter().map(|call| task(self.call_task_id(call), self.saved.questions.of(call))).collect(),
         }
-        let interrupts = self.saved.questions.shown();
-        vec![PendingTask { id: self.task_id(), name: self.node().to_owned(), interrupts, error: None }]
+    }
+
+    /// Goes to these nodes one after the other, then on from the last as usual. Calls that have just got their answer are made
+    /// before; questions that stay open are dropped.
+    pub fn go_to(&mut self, visits: Vec<Visit>) -> Result<(), AgentError> {
+        if let Some(stranger) = visits.iter().find(|visit| self.place_of(&visit.node).is_none()) {
+            return Err(AgentError::UnknownNode(stranger.node.clone()));
+        }
+        self.saved.visits = visits.into();
+        self.released = true;
+        if !self.saved.questions.any_answered() {
+            self.saved.questions = Questions::default();
+            self.saved.batch = Batch::default();
+            self.saved.serial += 1;
+            self.place = self.next_visit().unwrap_or(self.place);
+        }
+        Ok(())
+    }
+
+    /// Takes the next node that a command asked for.
+    fn next_visit(&mut self) -> Option<Place> {
+        let visit = self.saved.visits.pop_front()?;
+        self.saved.input = visit.input;
+        self.place_of(&visit.node)
+    }
+
+    fn place_of(&self, node: &str) -> Option<Place> {
+        if node == START { Some(self.nodes.entry()) } else { self.nodes.place(node) }
+    }
+
+    /// Whether calls wait for a person.
+    pub fn has_questions(&self) -> bool {
+        !self.saved.questions.is_empty()
+    }
+
+    fn call_ids(&self, state: &ThreadState) -> Vec<String> {
+        match (self.input(), last_answer(state.messages())) {
+            (Some(_), _) => self.calls(state).iter().map(|call| call.id().to_owned()).collect(),
+            (None, Some(last)) => last.open_ids().map(str::to_owned).collect(),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// The calls that the tools are to make: those that were sent to them, else those of the last answer.
+    fn calls(&self, state: &ThreadState) -> Vec<DueCall> {
+        match self.input().map(calls_in) {
+            Some(sent) if !sent.is_empty() => sent,
+            _ => calls_without_result(state.messages()),
+        }
     }
 
     /// The machine as it is saved.
@@ -229,7 +292,8 @@ impl LoopMachine {
         self.steps += 1;
         self.saved.serial += 1;
         self.released = false;
-        self.place = next;
+        self.saved.input = None;
+        self.place = self.next_visit().unwrap_or(next);
     }
 }
 

@@ -95,7 +95,8 @@ impl Provider<'_> {
     async fn ask(&self, request: ModelRequest, ctx: &RunContext) -> Result<Message, ModelError> {
         let model = self.parts.model.info().name.clone();
         let caller = self.parts.caller.clone();
-        ctx.sink.emit(AgentEvent::ModelRequest { caller, model, message_count: request.messages.len() });
+        let message_id = request.message_id.clone();
+        ctx.sink.emit(AgentEvent::ModelRequest { caller, model, message_count: request.messages.len(), message_id });
         let started = Instant::now();
         let mut answer = MessageAccumulator::new(request.message_id.clone());
         match self.listen(request, &mut answer, ctx).await {

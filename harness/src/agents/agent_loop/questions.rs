@@ -35,7 +35,12 @@ impl Questions {
 
     /// The open questions as clients see them.
     pub(super) fn shown(&self) -> Vec<Value> {
-        self.open().map(|call| json!({ "value": call.question, "id": call.question_id })).collect()
+        self.open().map(AskingCall::shown).collect()
+    }
+
+    /// Whether some call is ready to go on.
+    pub(super) fn any_answered(&self) -> bool {
+        self.0.iter().any(|call| call.answered)
     }
 
     /// Which of the calls without a result are to be made: all, or those that have just got their answer.
@@ -77,14 +82,18 @@ impl Questions {
     }
 
     /// The calls that were made again have ended or asked once more; new ones may have asked.
-    pub(super) fn asked(&mut self, questions: Vec<(String, Value)>, task: String) {
+    pub(super) fn asked(&mut self, questions: Vec<(String, Value)>, task_of: impl Fn(&str) -> String) {
         let gone_on = self.0.extract_if(.., |call| call.answered).collect::<Vec<_>>();
-        let namespace = Uuid::parse_str(&task).unwrap_or_default();
         for (call_id, question) in questions {
             let answers = gone_on.iter().find(|call| call.call_id == call_id).map(|call| call.answers.clone()).unwrap_or_default();
-            let question_id = Uuid::new_v5(&namespace, format!("{call_id}:{}", answers.len()).as_bytes()).simple().to_string();
+            let question_id = question_id(&task_of(&call_id), answers.len());
             self.0.push(AskingCall { call_id, question_id, question, answered: false, answers });
         }
+    }
+
+    /// The open question of one call, as clients see it.
+    pub(super) fn of(&self, call_id: &str) -> Vec<Value> {
+        self.open().filter(|call| call.call_id == call_id).map(AskingCall::shown).collect()
     }
 
     fn open(&self) -> impl Iterator<Item = &AskingCall> {
@@ -92,7 +101,22 @@ impl Questions {
     }
 }
 
+/// The id of the question that a task asks after so many answers: the same wherever and however often it is asked.
+pub(super) fn question_id(task: &str, answers: usize) -> String {
+    let namespace = Uuid::parse_str(task).unwrap_or_default();
+    Uuid::new_v5(&namespace, answers.to_string().as_bytes()).simple().to_string()
+}
+
+/// A question as clients see it.
+pub(super) fn shown(question: &Value, id: &str) -> Value {
+    json!({ "value": question, "id": id })
+}
+
 impl AskingCall {
+    fn shown(&self) -> Value {
+        shown(&self.question, &self.question_id)
+    }
+
     fn take(&mut self, answer: Value) {
         self.answers.push(answer);
         self.answered = true;

@@ -1,5 +1,7 @@
 //! What of a machine outlives its process: enough for any other process to go on.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
@@ -7,6 +9,7 @@ use uuid::Uuid;
 use super::nodes::{LoopNodes, Place};
 use super::questions::Questions;
 use crate::runtime::agent::AgentError;
+use crate::runtime::runs::Visit;
 
 /// The version of the saved form.
 const VERSION: u32 = 1;
@@ -27,6 +30,12 @@ pub(super) struct Saved {
     /// What the batch of calls under way asked.
     #[serde(default)]
     pub(super) questions: Questions,
+    /// What the node that is due works on instead of the state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) input: Option<Value>,
+    /// Where a command sent the loop after the node that is due.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub(super) visits: VecDeque<Visit>,
 }
 
 /// How the calls of a batch ended so far; a batch with questions takes several goes.
@@ -40,7 +49,16 @@ pub(super) struct Batch {
 
 impl Saved {
     pub(super) fn new(seed: Uuid) -> Self {
-        Self { version: VERSION, at: String::new(), seed, serial: 0, batch: Batch::default(), questions: Questions::default() }
+        Self {
+            version: VERSION,
+            at: String::new(),
+            seed,
+            serial: 0,
+            batch: Batch::default(),
+            questions: Questions::default(),
+            input: None,
+            visits: VecDeque::new(),
+        }
     }
 
     /// Where the machine stood, if this agent has such a node.

@@ -11,9 +11,10 @@ use tokio::time::Instant;
 use super::agent::Assembly;
 use super::calls::DueCall;
 use super::machine::ToolsDone;
+use super::questions::{question_id, shown};
 use crate::messages::{Message, MessageKind, ToolCall, ToolStatus};
 use crate::middlewares::ToolEnd;
-use crate::runtime::agent::{AgentError, AgentEvent, MessageMeta, RunContext, ToolCallRecord};
+use crate::runtime::agent::{AgentError, AgentEvent, MessageMeta, RunContext, Task, TaskEnd, TaskInput, ToolCallRecord};
 use crate::runtime::tasks::panic_text;
 use crate::state::{StateUpdate, ThreadState};
 use crate::tools::{ToolContext, ToolControl, ToolError, ToolOutput, ToolRegistry};
@@ -55,15 +56,30 @@ struct CallEnd {
     ended: Option<AgentError>,
 }
 
+/// A call and the task that makes it.
+pub(super) struct CallTask {
+    pub(super) call: DueCall,
+    pub(super) task: Arc<Task>,
+    pub(super) meta: Arc<MessageMeta>,
+}
+
 /// Makes all calls and waits for the last of them.
-pub(super) async fn run_batch(
-    parts: &Assembly,
-    ctx: &RunContext,
-    state: &Arc<ThreadState>,
-    meta: &Arc<MessageMeta>,
-    calls: Vec<DueCall>,
-) -> BatchEnd {
-    let ends = join_all(calls.into_iter().map(|call| run_call(parts, ctx, state, meta, call))).await;
+pub(super) async fn run_batch(parts: &Assembly, ctx: &RunContext, state: &Arc<ThreadState>, calls: Vec<CallTask>) -> BatchEnd {
+    for due in &calls {
+        ctx.sink.emit(AgentEvent::TaskStart(due.task.clone(), TaskInput::Call(due.call.call.clone())));
+    }
+    let told = |call: CallTask| async {
+        let (task, answers) = (call.task.clone(), call.call.answers.len());
+        let end = run_call(parts, ctx, state, call).await;
+        let update = if end.ended.is_some() { None } else { end.update.clone() };
+        let asked = end.question.as_ref().map(|(_, question)| shown(question, &question_id(&task.id, answers)));
+        ctx.sink.emit(AgentEvent::TaskEnd(
+            task,
+            TaskEnd { update, error: end.ended.as_ref().map(AgentError::to_string), interrupts: asked.into_iter().collect() },
+        ));
+        end
+    };
+    let ends = join_all(calls.into_iter().map(told)).await;
     let mut batch = BatchEnd::default();
     batch.done.all_return_direct = ends.iter().filter_map(|end| end.direct).reduce(|all, direct| all && direct);
     for end in ends {
@@ -75,8 +91,8 @@ pub(super) async fn run_batch(
     batch
 }
 
-async fn run_call(parts: &Assembly, ctx: &RunContext, state: &Arc<ThreadState>, meta: &Arc<MessageMeta>, due: DueCall) -> CallEnd {
-    let DueCall { call, unreadable, answers } = due;
+async fn run_call(parts: &Assembly, ctx: &RunContext, state: &Arc<ThreadState>, due: CallTask) -> CallEnd {
+    let CallTask { call: DueCall { call, unreadable, answers }, task, meta } = due;
     ctx.sink.emit(AgentEvent::ToolStart { call_id: call.id.clone(), name: call.name.clone() });
     let started = Instant::now();
     let outcome = match unreadable {
@@ -85,7 +101,8 @@ async fn run_call(parts: &Assembly, ctx: &RunContext, state: &Arc<ThreadState>, 
             call.name
         ))),
         None => {
-            let context = ToolContext { run: ctx.clone(), call_id: call.id.clone(), state: state.clone(), answers };
+            let namespace = task.namespace();
+            let context = ToolContext { run: ctx.clone(), call_id: call.id.clone(), namespace, state: state.clone(), answers };
             let end = Registered(&parts.tools);
             let work = async { parts.stack.tool(&end).run(&call, &context).await };
             AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
@@ -101,17 +118,29 @@ async fn run_call(parts: &Assembly, ctx: &RunContext, state: &Arc<ThreadState>, 
         Err(ToolError::EndRun { name, message }) => (ToolOutput::error(message.clone()), Some(AgentError::Ended { name, message })),
     };
     if let ToolControl::Ask(question) = output.control {
-        return CallEnd { update: None, question: Some((call.id, question)), goto_end: false, direct: None, ended };
+        return CallEnd { update: None, question: Some((call.id.clone(), question)), goto_end: false, direct: None, ended };
     }
     let goto_end = output.control == ToolControl::End;
     let direct = parts.tools.get(&call.name).map(|tool| tool.return_direct() && output.status == ToolStatus::Success);
     let message = result_message(&call, &output, ctx);
     let mut update = output.update;
     update.messages.insert(0, message.clone());
-    ctx.sink.emit(AgentEvent::Message(message.clone(), meta.clone()));
+    let update = with_ids(update, ctx);
+    ctx.sink.emit(AgentEvent::Message(message.clone(), meta));
     let latency_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    ctx.sink.emit(AgentEvent::ToolEnd(ToolCallRecord { call_id: call.id, name: call.name, message, latency_ms }));
+    ctx.sink.emit(AgentEvent::ToolEnd(ToolCallRecord { call_id: call.id.clone(), name: call.name.clone(), message, latency_ms }));
     CallEnd { update: Some(update), question: None, goto_end, direct, ended }
+}
+
+/// Viewers and the state must agree on the id of every new message.
+pub(super) fn with_ids(mut update: StateUpdate, ctx: &RunContext) -> StateUpdate {
+    update.messages = update.messages.into_iter().map(|message| with_id(message, ctx)).collect();
+    update
+}
+
+/// The message with an id, its own if it has one.
+pub(super) fn with_id(message: Message, ctx: &RunContext) -> Message {
+    if message.id.is_some() { message } else { message.with(|body| body.id = Some(ctx.ids.message_id())) }
 }
 
 fn result_message(call: &ToolCall, output: &ToolOutput, ctx: &RunContext) -> Message {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::task::{Task, TaskEnd, TaskInput};
 use crate::messages::{Message, MessageChunk, UsageMetadata};
 use crate::runtime::checkpoint::PendingTask;
 use crate::state::{StateUpdate, ThreadState};
@@ -21,26 +22,12 @@ pub enum AgentEvent {
     Message(Message, Arc<MessageMeta>),
     /// A payload for `custom` viewers.
     Custom(Value),
-    /// A task (a node at work) begins: its id, node, and input.
-    TaskStart {
-        /// The task.
-        id: String,
-        /// Its node.
-        name: String,
-        /// What it was given.
-        input: Value,
-    },
+    /// A task (a node at work) begins.
+    TaskStart(Arc<Task>, TaskInput),
     /// A task ended.
-    TaskEnd {
-        /// The task.
-        id: String,
-        /// Its node.
-        name: String,
-        /// What it wrote.
-        result: Value,
-        /// Why it failed, if it did.
-        error: Option<String>,
-    },
+    TaskEnd(Arc<Task>, TaskEnd),
+    /// What an agent inside a call says, under the call's `node:task id`.
+    Nested(Arc<str>, Box<AgentEvent>),
     /// A model was asked; for the journal.
     ModelRequest {
         /// Who asked: `lead_agent`, `subagent:x`, `middleware:x`.
@@ -49,6 +36,8 @@ pub enum AgentEvent {
         model: String,
         /// How many messages were sent.
         message_count: usize,
+        /// The id that the answer will have.
+        message_id: String,
     },
     /// A model answered; for the journal and the token count.
     ModelCall(ModelCallRecord),
@@ -102,6 +91,10 @@ pub struct MessageMeta {
     pub langgraph_step: u64,
     /// The node.
     pub langgraph_node: String,
+    /// What made the node run.
+    pub langgraph_triggers: Vec<String>,
+    /// Where the node's work stands among that of its step.
+    pub langgraph_path: Vec<Value>,
     /// `node:task id`.
     pub langgraph_checkpoint_ns: String,
     /// The same.

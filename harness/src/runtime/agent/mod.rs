@@ -3,9 +3,11 @@
 mod event;
 mod graph;
 mod port;
+mod task;
 
 pub use event::{AgentEvent, AgentOutcome, MessageMeta, ModelCallRecord, StepEvent, StopKind, ToolCallRecord};
 pub use graph::{AgentGraph, GraphEdge, GraphNode};
 pub use port::{
     Agent, AgentError, AgentInput, AgentResolver, AgentStart, AgentStream, AssistantInfo, EventSink, RunContext, UnknownAssistant,
 };
+pub use task::{Task, TaskEnd, TaskInput, path_of};

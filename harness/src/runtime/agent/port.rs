@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::ids::{IdSource, RunId, ThreadId};
 use crate::messages::Message;
 use crate::runtime::actor_context::ActorContext;
-use crate::runtime::runs::NodeSelector;
+use crate::runtime::runs::{NodeSelector, Visit};
 use crate::state::{StateError, StateUpdate, ThreadState};
 
 /// Why an agent could not go on. The run fails with it.
@@ -48,6 +48,9 @@ pub enum AgentError {
     /// There is no input and nothing is due.
     #[error("the run has no input and the thread has nothing to continue")]
     EmptyInput,
+    /// A command names a node that the agent does not have.
+    #[error("cannot go to {0:?}: the agent has no such node")]
+    UnknownNode(String),
     /// A saved machine that this agent does not understand.
     #[error("the thread cannot be resumed: {0}")]
     Resume(String),
@@ -58,7 +61,7 @@ impl AgentError {
     pub fn name(&self) -> &str {
         match self {
             Self::RecursionLimit(_) => "GraphRecursionError",
-            Self::State(_) => "InvalidUpdateError",
+            Self::State(_) | Self::UnknownNode(_) => "InvalidUpdateError",
             Self::Model { .. } => "ModelError",
             Self::Ended { name, .. } => name,
             Self::EmptyInput => "EmptyInputError",
@@ -76,6 +79,13 @@ pub enum AgentStart {
     Resume(Value),
     /// Where the thread stopped.
     Continue,
+    /// At these nodes, one after the other, then on from the last; answers to open questions are heeded before.
+    Goto {
+        /// Answers, if there are some.
+        resume: Option<Value>,
+        /// The nodes.
+        visits: Vec<Visit>,
+    },
 }
 
 /// The state a run starts from, and how.
@@ -87,6 +97,8 @@ pub struct AgentInput {
     pub start: AgentStart,
     /// Where the machine stood at the checkpoint, if it was not done.
     pub machine: Option<Value>,
+    /// The thread's super-steps so far: the first task belongs to the next one.
+    pub step: i64,
 }
 
 /// What an agent may know about its run and use while it works.

@@ -41,8 +41,8 @@ pub struct HistoryQuery {
 /// Keeps checkpoints. Writes within a run go through `RunCommitStore` instead, together with the run's status; this port writes
 /// only from outside a run, and reads.
 ///
-/// Promises: a write is durable when it returns; ids never repeat in a thread; reads see every returned write; the message log
-/// only grows, except when its thread is deleted; snapshots come newest first.
+/// Promises: a write is durable when it returns; ids never repeat in a thread, but what is due at a checkpoint can be amended;
+/// reads see every returned write; the message log only grows, except when its thread is deleted; snapshots come newest first.
 #[async_trait]
 pub trait Checkpointer: Send + Sync + std::fmt::Debug {
     /// Writes one checkpoint and the messages that are new with it, all or nothing.

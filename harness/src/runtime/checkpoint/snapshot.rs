@@ -80,6 +80,8 @@ pub struct CheckpointWrite {
     pub layout: Vec<LogRange>,
     /// Messages that join the log with this checkpoint, with their places.
     pub new_messages: Vec<(u64, Message)>,
+    /// Whether the checkpoint is there already: then only what is due there, and the machine, are written anew.
+    pub amends: bool,
 }
 
 /// A checkpoint as it was read.
@@ -109,7 +111,17 @@ impl CheckpointWrite {
         let layout = layout_of(&places);
         state.set_log_places(places);
         let channels = state.channels().iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        Self { meta, channels, layout, new_messages }
+        Self { meta, channels, layout, new_messages, amends: false }
+    }
+
+    /// The write that makes `earlier` needless: it follows what that one followed, and brings its messages along. One of the
+    /// same id has the same place in the history already.
+    #[must_use]
+    pub fn instead_of(mut self, earlier: Self) -> Self {
+        self.meta.parent_id = earlier.meta.parent_id;
+        self.new_messages.splice(0..0, earlier.new_messages);
+        self.amends = earlier.amends;
+        self
     }
 }
 

@@ -1,11 +1,12 @@
 //! A run that has been thought through and may be admitted.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use super::parts::RunLimits;
-use super::spec::{CheckpointRef, IfNotExists, MultitaskStrategy, NodeSelector, RunInput, StreamModes};
+use super::spec::{CheckpointRef, Durability, IfNotExists, MultitaskStrategy, NodeSelector, RunInput, StreamModes};
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::ActorContext;
 use crate::runtime::agent::Agent;
@@ -28,9 +29,14 @@ pub struct ExecutionPlan {
     pub(super) kwargs: Value,
     pub(super) modes: StreamModes,
     pub(super) echo_input: bool,
+    pub(super) subgraphs: bool,
+    pub(super) keep_partial: bool,
+    pub(super) durability: Durability,
     pub(super) interrupt_before: NodeSelector,
     pub(super) interrupt_after: NodeSelector,
     pub(super) multitask: MultitaskStrategy,
+    pub(super) delay: Duration,
+    pub(super) webhook: Option<String>,
     pub(super) checkpoint: Option<CheckpointRef>,
     pub(super) limits: RunLimits,
 }

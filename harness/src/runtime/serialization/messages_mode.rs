@@ -16,6 +16,7 @@ pub(super) struct Accumulating {
 }
 
 impl Accumulating {
+    /// A streamed message is never told as complete: its last fragment is its end.
     pub(super) fn token(&mut self, chunk: &MessageChunk, meta: &MessageMeta, frames: &mut Vec<Frame>) {
         if self.current.as_ref().is_none_or(|current| current.id() != chunk.id) {
             self.current = Some(MessageAccumulator::new(chunk.id.clone()));
@@ -23,9 +24,7 @@ impl Accumulating {
         self.announce(&chunk.id, meta, frames);
         if let Some(current) = &mut self.current {
             current.push(chunk);
-            let last = chunk.chunk_position.is_some();
-            let name = if last { "messages/complete" } else { "messages/partial" };
-            frames.push(Frame::new(name, &[current.clone().finish()]));
+            frames.push(Frame::new("messages/partial", &[current.so_far()]));
         }
     }
 

@@ -1,181 +1,250 @@
 //! Which frames an agent's event becomes, for the modes a run asked for. A mode nobody asked for costs nothing.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::checkpoint_frames::{CheckpointFrame, CheckpointView, TaskEndFrame, TaskStartFrame, debug_frame};
+use super::events_mode::{EventsMode, RunFacts};
 use super::frames::{Frame, to_bytes};
 use super::messages_mode::Accumulating;
-use super::values::values_json;
-use crate::clock::iso;
+use super::values::{interrupts, values_json};
+use crate::clock::Clock;
 use crate::messages::{Message, MessageChunk};
-use crate::runtime::agent::{AgentEvent, MessageMeta, StepEvent};
+use crate::runtime::agent::{AgentEvent, MessageMeta, StepEvent, Task, TaskEnd, TaskInput};
 use crate::runtime::checkpoint::CheckpointMeta;
 use crate::runtime::runs::{StreamMode, StreamModes};
-use crate::state::ThreadState;
+use crate::runtime::stream_bridge::EventData;
+use crate::state::{StateUpdate, ThreadState};
+
+/// What a run's viewers asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// The modes.
+    pub modes: StreamModes,
+    /// Whether events of nested agents are wanted, too.
+    pub subgraphs: bool,
+    /// Whether viewers of messages get the human input back.
+    pub echo_input: bool,
+}
 
 /// Encodes one run's events.
 #[derive(Debug)]
 pub struct ModeEncoder {
-    modes: StreamModes,
-    echo_input: bool,
+    wanted: Wanted,
+    clock: Arc<dyn Clock>,
     accumulating: Accumulating,
+    events: Option<EventsMode>,
+    /// The run, for the modes that tell of it.
+    run: Option<Arc<RunFacts>>,
     /// The metadata of the message under way, serialized once for all of its fragments.
     meta: Option<(Arc<MessageMeta>, Bytes)>,
-    step: i64,
+    /// Where fragments are written before their length is known.
+    scratch: Vec<u8>,
+    /// Whether tasks have told what the step under way writes.
+    updates_told: bool,
+    /// Encoders of nested agents by namespace, each with what it has told so far.
+    nested: HashMap<Arc<str>, NestedEncoder>,
 }
 
-/// What `checkpoints` viewers see of a checkpoint: never a run's configuration, which holds secrets in the original.
+/// Encodes the events of an agent inside a call.
 #[derive(Debug)]
-pub struct CheckpointView<'a> {
-    /// Facts.
-    pub meta: &'a CheckpointMeta,
-    /// The state.
-    pub state: &'a ThreadState,
+struct NestedEncoder {
+    encoder: Box<ModeEncoder>,
+    /// Whether its first state was told: nobody but its first step does.
+    begun: bool,
 }
 
 impl ModeEncoder {
-    /// An encoder for these modes.
-    pub fn new(modes: StreamModes, echo_input: bool) -> Self {
-        Self { modes, echo_input, accumulating: Accumulating::default(), meta: None, step: 0 }
+    /// An encoder for what is wanted.
+    pub fn new(wanted: Wanted, clock: Arc<dyn Clock>, run: impl FnOnce() -> RunFacts) -> Self {
+        let tells_of_run = [StreamMode::Events, StreamMode::Tasks, StreamMode::Debug].into_iter().any(|mode| wanted.modes.has(mode));
+        let run = tells_of_run.then(|| Arc::new(run()));
+        let events = run.clone().filter(|_| wanted.modes.has(StreamMode::Events)).map(EventsMode::new);
+        Self { events, ..Self::of(wanted, clock, run) }
+    }
+
+    fn of(wanted: Wanted, clock: Arc<dyn Clock>, run: Option<Arc<RunFacts>>) -> Self {
+        let (accumulating, nested) = (Accumulating::default(), HashMap::new());
+        Self { wanted, clock, accumulating, events: None, run, meta: None, scratch: Vec::new(), updates_told: false, nested }
     }
 
     /// The frames of one event, in order.
     pub fn encode(&mut self, event: &AgentEvent, frames: &mut Vec<Frame>) {
+        if let Some(events) = &mut self.events {
+            events.hear(event, frames);
+        }
         match event {
             AgentEvent::Token(chunk, meta) => self.token(chunk, meta, frames),
             AgentEvent::Message(message, meta) => self.message(message, meta, frames),
             AgentEvent::Step(step) => self.step(step, frames),
-            AgentEvent::Custom(payload) if self.modes.has(StreamMode::Custom) => frames.push(Frame::new("custom", payload)),
-            AgentEvent::TaskStart { id, name, input } => {
-                let payload = json!({ "id": id, "name": name, "input": input, "triggers": [], "metadata": {} });
-                self.task("task", &payload, frames);
-            }
-            AgentEvent::TaskEnd { id, name, result, error } => {
-                let payload = json!({ "id": id, "name": name, "error": error, "result": result, "interrupts": [] });
-                self.task("task_result", &payload, frames);
-            }
+            AgentEvent::Custom(payload) if self.has(StreamMode::Custom) => frames.push(Frame::new("custom", payload)),
+            AgentEvent::TaskStart(task, input) => self.task_start(task, input, frames),
+            AgentEvent::TaskEnd(task, end) => self.task_end(task, end, frames),
+            AgentEvent::Nested(namespace, event) if self.wanted.subgraphs => self.nested(namespace, event, frames),
             _ => {}
+        }
+    }
+
+    /// The frames of a run's beginning: its input.
+    pub fn begin(&mut self, input: &Value, frames: &mut Vec<Frame>) {
+        if let Some(events) = &mut self.events {
+            events.begin(input, frames);
+        }
+    }
+
+    /// The frames of a run's good end: the state it reached.
+    pub fn end(&mut self, state: &ThreadState, frames: &mut Vec<Frame>) {
+        if let Some(events) = &mut self.events {
+            events.end(state, frames);
         }
     }
 
     /// The `values` frame of a state.
     pub fn values(&self, state: &ThreadState, questions: &[Value], frames: &mut Vec<Frame>) {
-        if self.modes.has(StreamMode::Values) {
-            frames.push(Frame { event: "values".into(), data: values_json(state, questions) });
+        if self.has(StreamMode::Values) {
+            frames.push(Frame { event: "values".into(), data: values_json(state, questions).into() });
         }
     }
 
     /// The frame of an interrupt for `updates` viewers: the questions, or none for a breakpoint.
     pub fn interrupt(&self, questions: &[Value], frames: &mut Vec<Frame>) {
-        if self.modes.has(StreamMode::Updates) {
-            frames.push(Frame::new("updates", &json!({ "__interrupt__": questions })));
+        if self.has(StreamMode::Updates) {
+            frames.push(Frame::new("updates", &json!({ "__interrupt__": interrupts(questions) })));
         }
     }
 
     /// The frames of a checkpoint.
-    pub fn checkpoint(&mut self, view: &CheckpointView<'_>, frames: &mut Vec<Frame>) {
-        self.step = view.meta.step;
-        if !self.modes.has(StreamMode::Checkpoints) && !self.modes.has(StreamMode::Debug) {
+    pub fn checkpoint(&self, view: &CheckpointView<'_>, frames: &mut Vec<Frame>) {
+        if !self.has(StreamMode::Checkpoints) && !self.has(StreamMode::Debug) {
             return;
         }
-        let payload = checkpoint_payload(view);
-        if self.modes.has(StreamMode::Checkpoints) {
+        let payload = CheckpointFrame::of(view);
+        if self.has(StreamMode::Checkpoints) {
             frames.push(Frame::new("checkpoints", &payload));
         }
-        if self.modes.has(StreamMode::Debug) {
-            frames.push(Frame::new("debug", &debug_envelope(self.step, &iso(view.meta.created_at), "checkpoint", &payload)));
+        if self.has(StreamMode::Debug) {
+            frames.push(debug_frame(view.meta.step, view.meta.created_at, "checkpoint", &payload.debug(view.meta)));
         }
     }
 
+    fn has(&self, mode: StreamMode) -> bool {
+        self.wanted.modes.has(mode)
+    }
+
     fn step(&mut self, step: &StepEvent, frames: &mut Vec<Frame>) {
+        let told = std::mem::take(&mut self.updates_told);
         let Some(update) = &step.update else { return };
-        if self.modes.has(StreamMode::Updates) {
-            frames.push(Frame::new("updates", &Node { node: &step.node, update }));
+        if !told {
+            self.update(&step.node, update, frames);
         }
         self.values(&step.state, &[], frames);
     }
 
+    fn update(&self, node: &str, update: &StateUpdate, frames: &mut Vec<Frame>) {
+        if self.has(StreamMode::Updates) {
+            frames.push(Frame::new("updates", &NodeUpdate { node, update }));
+        }
+    }
+
+    fn task_start(&self, task: &Task, input: &TaskInput, frames: &mut Vec<Frame>) {
+        if let Some(run) = self.run.as_ref().filter(|_| self.has(StreamMode::Tasks) || self.has(StreamMode::Debug)) {
+            self.task("task", task, &TaskStartFrame::of(task, input, run), frames);
+        }
+    }
+
+    fn task_end(&mut self, task: &Task, end: &TaskEnd, frames: &mut Vec<Frame>) {
+        if self.has(StreamMode::Tasks) || self.has(StreamMode::Debug) {
+            self.task("task_result", task, &TaskEndFrame::of(task, end), frames);
+        }
+        if let Some(update) = &end.update {
+            self.update(&task.node, update, frames);
+            self.updates_told = true;
+        }
+    }
+
+    fn task(&self, kind: &str, task: &Task, payload: &impl Serialize, frames: &mut Vec<Frame>) {
+        if self.has(StreamMode::Tasks) {
+            frames.push(Frame::new("tasks", payload));
+        }
+        if self.has(StreamMode::Debug) {
+            let step = i64::try_from(task.step).unwrap_or(i64::MAX);
+            frames.push(debug_frame(step, self.clock.now(), kind, payload));
+        }
+    }
+
     fn token(&mut self, chunk: &MessageChunk, meta: &Arc<MessageMeta>, frames: &mut Vec<Frame>) {
-        if self.modes.has(StreamMode::MessagesTuple) {
+        if self.has(StreamMode::MessagesTuple) {
             let data = self.pair(chunk, meta);
             frames.push(Frame { event: "messages".into(), data });
-        } else if self.modes.has(StreamMode::Messages) {
+        } else if self.has(StreamMode::Messages) {
             self.accumulating.token(chunk, meta, frames);
         }
     }
 
     fn message(&mut self, message: &Message, meta: &Arc<MessageMeta>, frames: &mut Vec<Frame>) {
-        if message.is_human() && !self.echo_input {
+        if message.is_human() && !self.wanted.echo_input {
             return;
         }
-        if self.modes.has(StreamMode::MessagesTuple) {
+        if self.has(StreamMode::MessagesTuple) {
             let data = self.pair(message, meta);
             frames.push(Frame { event: "messages".into(), data });
-        } else if self.modes.has(StreamMode::Messages) {
+        } else if self.has(StreamMode::Messages) {
             self.accumulating.whole(message, meta, frames);
         }
     }
 
-    /// `[message, metadata]`, with the metadata's JSON reused while it stays the same.
-    fn pair(&mut self, message: &impl Serialize, meta: &Arc<MessageMeta>) -> Bytes {
-        let meta_json = match &self.meta {
-            Some((held, json)) if Arc::ptr_eq(held, meta) => json.clone(),
+    /// `[message, metadata]`. The metadata is the same for all fragments of a message, and they share its JSON.
+    fn pair(&mut self, message: &impl Serialize, meta: &Arc<MessageMeta>) -> EventData {
+        let tail = match &self.meta {
+            Some((held, tail)) if Arc::ptr_eq(held, meta) => tail.clone(),
             _ => {
-                let json = to_bytes(&**meta);
-                self.meta = Some((meta.clone(), json.clone()));
-                json
+                let tail = Bytes::from([b",", &*to_bytes(&**meta), b"]"].concat());
+                self.meta = Some((meta.clone(), tail.clone()));
+                tail
             }
         };
-        let mut pair = BytesMut::with_capacity(meta_json.len() + 512).writer();
-        pair.get_mut().put_u8(b'[');
-        if let Err(error) = serde_json::to_writer(&mut pair, message) {
+        self.scratch.clear();
+        self.scratch.push(b'[');
+        if let Err(error) = serde_json::to_writer(&mut self.scratch, message) {
             tracing::error!(%error, "a message cannot be serialized for the stream");
+            self.scratch.truncate(1);
+            self.scratch.extend_from_slice(b"null");
         }
-        let mut pair = pair.into_inner();
-        pair.put_u8(b',');
-        pair.put_slice(&meta_json);
-        pair.put_u8(b']');
-        pair.freeze()
+        EventData::with_tail(Bytes::copy_from_slice(&self.scratch), tail)
     }
 
-    fn task(&self, kind: &str, payload: &Value, frames: &mut Vec<Frame>) {
-        if self.modes.has(StreamMode::Tasks) {
-            frames.push(Frame::new("tasks", payload));
+    /// The frames of a nested agent's event, under its namespace.
+    fn nested(&mut self, namespace: &Arc<str>, event: &AgentEvent, frames: &mut Vec<Frame>) {
+        let from = frames.len();
+        let (wanted, clock, run) = (Wanted { echo_input: false, ..self.wanted }, &self.clock, &self.run);
+        let fresh = || NestedEncoder { encoder: Box::new(Self::of(wanted, clock.clone(), run.clone())), begun: false };
+        let nested = self.nested.entry(namespace.clone()).or_insert_with(fresh);
+        if let (AgentEvent::Step(step), false) = (event, nested.begun) {
+            nested.begun = true;
+            nested.encoder.values(&step.state, &[], frames);
         }
-        if self.modes.has(StreamMode::Debug) {
-            frames.push(Frame::new("debug", &debug_envelope(self.step, "", kind, payload)));
+        nested.encoder.encode(event, frames);
+        for frame in &mut frames[from..] {
+            // The accumulated form has no namespaces.
+            if !frame.event.starts_with("messages/") {
+                frame.event = Cow::Owned(format!("{}|{namespace}", frame.event));
+            }
         }
     }
-}
-
-fn debug_envelope(step: i64, timestamp: &str, kind: &str, payload: &Value) -> Value {
-    json!({ "step": step, "timestamp": timestamp, "type": kind, "payload": payload })
-}
-
-fn checkpoint_payload(view: &CheckpointView<'_>) -> Value {
-    let meta = view.meta;
-    let config = |id: &str| json!({ "configurable": { "checkpoint_ns": "", "thread_id": meta.thread_id, "checkpoint_id": id } });
-    let values = serde_json::to_value(view.state).unwrap_or(Value::Null);
-    json!({
-        "config": config(meta.checkpoint_id.as_str()),
-        "parent_config": meta.parent_id.as_ref().map(|id| config(id.as_str())),
-        "values": values,
-        "metadata": { "source": meta.source, "step": meta.step, "parents": {} },
-        "next": meta.next.iter().map(|task| &task.name).collect::<Vec<_>>(),
-        "tasks": meta.next.iter().map(|task| json!({ "id": task.id, "name": task.name, "interrupts": task.interrupts, "state": null })).collect::<Vec<_>>(),
-    })
 }
 
 /// `{node: update}`; an update of nothing is null.
-struct Node<'a> {
+struct NodeUpdate<'a> {
     node: &'a str,
-    update: &'a crate::state::StateUpdate,
+    update: &'a StateUpdate,
 }
 
-impl Serialize for Node<'_> {
+impl Serialize for NodeUpdate<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let update = (!self.update.is_empty()).then_some(self.update);
         serializer.collect_map([(self.node, update)])

@@ -1,35 +1,77 @@
-//! A whole state as JSON, put together from what its messages already carry.
+//! A whole state as JSON, put together from what its messages already carry: only new messages are serialized, the rest is copied.
 
-use bytes::Bytes;
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
-use serde_json::Value;
+use bytes::{BufMut, Bytes, BytesMut};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::frames::to_bytes;
 use crate::state::{CHANNELS, ThreadState};
 
+/// What a state takes besides its messages, at a guess.
+const REST: usize = 512;
+
 /// The state, with open questions beside it under `__interrupt__`. Questions are never part of a stored state.
 pub fn values_json(state: &ThreadState, questions: &[Value]) -> Bytes {
-    to_bytes(&WithQuestions { state, questions })
+    let messages = state.messages();
+    let size: usize = messages.iter().map(|message| message.json().get().len() + 1).sum();
+    let mut json = BytesMut::with_capacity(size + REST);
+    json.put_slice(br#"{"messages":["#);
+    for (at, message) in messages.iter().enumerate() {
+        if at > 0 {
+            json.put_u8(b',');
+        }
+        json.put_slice(message.json().get().as_bytes());
+    }
+    json.put_u8(b']');
+    let channels = CHANNELS.iter().filter_map(|(name, _)| Some((*name, to_bytes(state.channel(name)?))));
+    let asked = (!questions.is_empty()).then(|| ("__interrupt__", to_bytes(&interrupts(questions))));
+    for (name, value) in channels.chain(asked) {
+        json.put_slice(b",\"");
+        json.put_slice(name.as_bytes());
+        json.put_slice(b"\":");
+        json.put_slice(&value);
+    }
+    json.put_u8(b'}');
+    json.freeze()
 }
 
-struct WithQuestions<'a> {
-    state: &'a ThreadState,
-    questions: &'a [Value],
+/// The state as a part of larger JSON.
+pub(super) fn values_raw(state: &ThreadState) -> Box<RawValue> {
+    let json = String::from_utf8(values_json(state, &[]).into()).unwrap_or_default();
+    RawValue::from_string(json).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-impl Serialize for WithQuestions<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("messages", self.state.messages())?;
-        for (name, _) in CHANNELS {
-            if let Some(value) = self.state.channel(name) {
-                map.serialize_entry(name, value)?;
-            }
+/// Questions as streams and waiting callers get them; no question here names the shape of its answer.
+pub(super) fn interrupts(questions: &[Value]) -> Vec<Value> {
+    let with_schema = |question: &Value| match question {
+        Value::Object(fields) if !fields.contains_key("response_schema") => {
+            let mut fields = fields.clone();
+            fields.insert("response_schema".to_owned(), Value::Null);
+            Value::Object(fields)
         }
-        if !self.questions.is_empty() {
-            map.serialize_entry("__interrupt__", self.questions)?;
-        }
-        map.end()
+        Value::Object(_) => question.clone(),
+        other => json!({ "value": other }),
+    };
+    questions.iter().map(with_schema).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::SeededIds;
+    use crate::messages::Message;
+    use crate::state::StateUpdate;
+
+    #[test]
+    fn the_json_of_a_state_is_that_of_its_parts() {
+        let mut state = ThreadState::default();
+        assert_eq!(&values_json(&state, &[])[..], br#"{"messages":[]}"#);
+        let update = StateUpdate::messages([Message::human("a\"b"), Message::ai("ü")]).and("title", json!("T"));
+        state.apply(update, &SeededIds::new(1)).unwrap();
+        let read: Value = serde_json::from_slice(&values_json(&state, &[])).unwrap();
+        assert_eq!(read, json!(state));
+        let asked: Value = serde_json::from_slice(&values_json(&state, &[json!({ "value": 1, "id": "q" })])).unwrap();
+        assert_eq!(asked["__interrupt__"], json!([{ "value": 1, "id": "q", "response_schema": null }]));
+        assert_eq!(asked["title"], "T");
     }
 }

@@ -44,7 +44,13 @@ fn bench() -> Bench {
     tools.add(erase(WriteFile { home: home.clone() }));
     tools.add(erase(StrReplace { home: home.clone() }));
     tools.add(erase(PresentFiles { home }));
-    let ctx = ToolContext { run, call_id: "c".to_owned(), state: Arc::new(ThreadState::default()), answers: vec![] };
+    let ctx = ToolContext {
+        run,
+        call_id: "c".to_owned(),
+        namespace: "tools:t".to_owned(),
+        state: Arc::new(ThreadState::default()),
+        answers: vec![],
+    };
     Bench { _dir: dir, tools, ctx }
 }
 

@@ -9,7 +9,7 @@ use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids, Query};
 use crate::input::checkpoint_of;
-use crate::reads::{Moment, messages, require_thread};
+use crate::reads::{Moment, messages, require_thread, successor};
 use crate::routes::{Answer, App};
 use crate::state::GatewayState;
 use crate::wire::{empty_state_json, state_json, values_json};
@@ -67,5 +67,6 @@ pub(crate) async fn state_of(
     };
     let moment = if checkpoint.is_some() { Moment::Past } else { Moment::Newest };
     let messages = messages(state, &snapshot, moment, dialect).await?;
-    Ok(state_json(&snapshot, values_json(&snapshot, messages), dialect))
+    let successor = if moment == Moment::Past { successor(state, &snapshot, dialect).await? } else { None };
+    Ok(state_json(&snapshot, values_json(&snapshot, messages), successor.as_ref(), dialect))
 }

@@ -74,7 +74,7 @@ impl RunEventCallback {
     pub(crate) fn hear(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Step(step) => self.update_human(&step.state),
-            AgentEvent::ModelRequest { caller, model, message_count } => {
+            AgentEvent::ModelRequest { caller, model, message_count, .. } => {
                 self.write_human();
                 self.trace("llm.request", json!({ "caller": caller, "model": model, "message_count": message_count }));
             }

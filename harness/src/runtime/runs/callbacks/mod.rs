@@ -27,8 +27,11 @@ impl Callbacks {
 
     /// Hears of one event. Tokens are none of its business and cost nothing.
     pub(super) fn hear(&mut self, event: &AgentEvent) {
-        if matches!(event, AgentEvent::Token(..)) {
-            return;
+        match event {
+            AgentEvent::Token(..) => return,
+            // What an agent inside a call says is no part of the transcript; what it costs counts.
+            AgentEvent::Nested(_, inside) => return self.tokens.hear(inside),
+            _ => {}
         }
         self.tokens.hear(event);
         self.title.hear(event);

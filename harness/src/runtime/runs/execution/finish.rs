@@ -9,12 +9,12 @@ use super::super::record::ThreadStatus;
 use super::super::recovery::ROLLED_BACK;
 use super::super::spec::CancelAction;
 use super::super::status::RunStatus;
-use super::super::store::{CommitError, RunEnd};
+use super::super::store::{CommitError, RunEnd, WebhookCall};
 use super::Execution;
 use super::end::StreamEnd;
 use crate::messages::{Message, kwargs};
 use crate::runtime::agent::{AgentOutcome, StopKind};
-use crate::runtime::checkpoint::{CheckpointSource, PendingTask};
+use crate::runtime::checkpoint::PendingTask;
 use crate::runtime::serialization::{error_frame, values_json};
 use crate::runtime::stream_bridge::{BridgeError, TerminalKind};
 
@@ -49,6 +49,7 @@ impl Execution {
             completion: self.callbacks.completion_data(),
             thread_status: thread_status(status, nodes_due, rolled_back),
             title: self.title(rolled_back),
+            webhook: self.webhook(&end, rolled_back, error.as_ref()),
             discard_checkpoints: rolled_back,
         };
         let outcome = RunOutcome {
@@ -106,7 +107,7 @@ impl Execution {
                     self.callbacks.events.write_human();
                     self.callbacks.events.partial_answer(message);
                 }
-                let update = self.plan.agent.settle(&self.progress.state, partial);
+                let update = self.plan.agent.settle(&self.progress.state, partial.filter(|_| self.plan.keep_partial));
                 if !update.is_empty() {
                     let state = Arc::make_mut(&mut self.progress.state);
                     match state.apply(update, &*self.parts.ids) {
@@ -114,37 +115,43 @@ impl Execution {
                         Err(error) => tracing::warn!(%error, "the last words of the run cannot be reduced"),
                     }
                 }
-                if let Some(task) = self.progress.next.first_mut() {
-                    task.error = Some(match end {
-                        StreamEnd::Cancelled(_) => "CancelledError()".to_owned(),
-                        _ => error_of(end).map(|(_, text)| text).unwrap_or_default(),
-                    });
-                    self.progress.dirty = true;
-                }
+                let error = match end {
+                    StreamEnd::Cancelled(_) => "CancelledError()".to_owned(),
+                    _ => error_of(end).map(|(_, text)| text).unwrap_or_default(),
+                };
+                self.progress.next.iter_mut().for_each(|task| task.error = Some(error.clone()));
             }
         }
-        if self.progress.dirty
-            && let Err(error) = self.checkpoint(CheckpointSource::Loop).await
-        {
+        if let Err(error) = self.save_last().await {
             tracing::warn!(?error, "the last checkpoint of the run is not written yet");
         }
         self.close_frames(end);
         let _fenced = self.publish_frames().await;
     }
 
-    fn attach_questions(&mut self, questions: &[serde_json::Value]) {
-        match self.progress.next.first_mut() {
-            Some(task) if task.interrupts.is_empty() => {
-                task.interrupts = questions.to_vec();
-                self.progress.dirty = true;
-            }
-            Some(_) => {}
-            None => {
-                let id = self.parts.ids.random().to_string();
-                self.progress.next.push(PendingTask { id, name: "tools".to_owned(), interrupts: questions.to_vec(), error: None });
-                self.progress.dirty = true;
-            }
+    /// Writes what the last checkpoint does not say, and the checkpoint that was kept for the end.
+    async fn save_last(&mut self) -> Result<(), StreamEnd> {
+        let saved = if self.is_changed() { self.save().await } else { Ok(()) };
+        if let Some(held) = self.held.take() {
+            self.journal.checkpoint(held).await?;
         }
+        saved
+    }
+
+    fn is_changed(&self) -> bool {
+        self.progress.dirty || self.progress.own_checkpoint.as_ref().is_some_and(|own| own.next != self.progress.next)
+    }
+
+    /// Agents may ask without naming the task that does.
+    fn attach_questions(&mut self, questions: &[serde_json::Value]) {
+        if self.progress.next.iter().any(|task| !task.interrupts.is_empty()) {
+            return;
+        }
+        if self.progress.next.is_empty() {
+            let id = self.parts.ids.random().to_string();
+            self.progress.next.push(PendingTask { id, name: "tools".to_owned(), interrupts: Vec::new(), error: None });
+        }
+        self.progress.next[0].interrupts = questions.to_vec();
     }
 
     fn close_frames(&mut self, end: &StreamEnd) {
@@ -156,6 +163,16 @@ impl Execution {
             }
             _ => {}
         }
+        if matches!(end, StreamEnd::Done(_)) {
+            self.encoder.end(&self.progress.state, &mut self.frames);
+        }
+    }
+
+    fn webhook(&self, end: &StreamEnd, rolled_back: bool, error: Option<&(String, String)>) -> Option<WebhookCall> {
+        let url = self.record.webhook.clone()?;
+        let state = if rolled_back { &self.progress.before } else { &self.progress.state };
+        let values = serde_json::from_slice(&values_json(state, end.questions())).ok();
+        Some(WebhookCall { url, started_at: self.record.updated_at, values, error: error.cloned() })
     }
 
     fn title(&self, rolled_back: bool) -> Option<String> {
@@ -171,7 +188,7 @@ impl Execution {
             (_, Some((name, text))) => {
                 // An answer stood in for the failure: viewers have read it, and an error event would hide it.
                 let shown = self.progress.state.messages().last().is_some_and(|message| message.flag(kwargs::ERROR_FALLBACK));
-                (TerminalKind::Error, (!shown).then(|| error_frame(&name, &text).data))
+                (TerminalKind::Error, (!shown).then(|| error_frame(&name, &text).data.into_bytes()))
             }
             _ => (TerminalKind::End, None),
         };

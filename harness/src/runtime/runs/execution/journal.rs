@@ -70,9 +70,22 @@ impl Journal {
         let behind = !self.gathered.checkpoints.is_empty() && self.in_flight.is_some();
         let settled = if behind { self.settle().await } else { Ok(()) };
         // Taken even when the store fails: the next one builds on it.
-        self.gathered.checkpoints.push(write);
+        match self.gathered.checkpoints.iter().position(|held| held.meta.checkpoint_id == write.meta.checkpoint_id) {
+            Some(at) => {
+                let held = self.gathered.checkpoints.remove(at);
+                self.gathered.checkpoints.insert(at, write.instead_of(held));
+            }
+            None => self.gathered.checkpoints.push(write),
+        }
         self.set_due();
         settled
+    }
+
+    /// Waits until all that was handed over is durable.
+    pub(super) async fn settled(&mut self) -> Result<(), CommitError> {
+        self.settle().await?;
+        self.send();
+        self.settle().await
     }
 
     /// Sends what is due, for an agent that never pauses long enough for [`Journal::tick`].

@@ -21,7 +21,7 @@ use super::parts::RuntimeParts;
 use super::plan::ExecutionPlan;
 use super::record::RunRecord;
 use crate::ids::CheckpointId;
-use crate::runtime::checkpoint::PendingTask;
+use crate::runtime::checkpoint::{CheckpointMeta, CheckpointWrite, PendingTask};
 use crate::runtime::serialization::{Frame, ModeEncoder};
 use crate::runtime::stream_bridge::{BridgeError, StreamKey};
 use crate::runtime::tasks::panic_text;
@@ -45,6 +45,8 @@ struct Execution {
     encoder: ModeEncoder,
     frames: Vec<Frame>,
     partial: PartialAnswer,
+    /// With durability `exit`, the checkpoint that will be written at the end.
+    held: Option<CheckpointWrite>,
     progress: Progress,
 }
 
@@ -65,15 +67,18 @@ struct Progress {
     before: Arc<ThreadState>,
     /// Whether the input is in the state but in no checkpoint yet.
     input_unsaved: bool,
+    /// The last checkpoint that this run wrote.
+    own_checkpoint: Option<CheckpointMeta>,
 }
 
 /// Executes a run to its end. Nothing an agent does, not even a panic, keeps it from ending.
 #[tracing::instrument(name = "run", skip_all, fields(run_id = %record.run_id, thread_id = %record.thread_id))]
 pub(super) async fn run(plan: ExecutionPlan, record: RunRecord, parts: RuntimeParts, live: Arc<LiveRun>) -> RunOutcome {
-    let mut execution = Execution::start(plan, record, parts, live).await;
+    // Each hop in a box of its own: a run that streams for minutes holds the memory of no other hop.
+    let mut execution = Box::new(Box::pin(Execution::start(plan, record, parts, live)).await);
     let work = AssertUnwindSafe(async {
-        match tokio::time::timeout(PREPARE_LIMIT, execution.prepare()).await {
-            Ok(Ok(events)) => execution.stream(events).await,
+        match tokio::time::timeout(PREPARE_LIMIT, Box::pin(execution.prepare())).await {
+            Ok(Ok(events)) => Box::pin(execution.stream(events)).await,
             Ok(Err(end)) => end,
             Err(_) => StreamEnd::failed("StorageError", "the thread could not be read in time"),
         }
@@ -83,7 +88,7 @@ pub(super) async fn run(plan: ExecutionPlan, record: RunRecord, parts: RuntimePa
         tracing::error!(panic = %text, "the agent panicked");
         StreamEnd::failed("InternalError", "the agent failed unexpectedly")
     });
-    let outcome = execution.finish(end).await;
+    let outcome = Box::pin(execution.finish(end)).await;
     execution.always_after().await;
     outcome
 }

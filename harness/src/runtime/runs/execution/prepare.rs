@@ -4,12 +4,19 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 
-use super::super::spec::RunInput;
+use serde_json::Value;
+
+use super::super::spec::{RunCommand, RunInput};
 use super::end::StreamEnd;
 use super::{Execution, Progress};
 use crate::runtime::agent::{AgentInput, AgentOutcome, AgentStart, AgentStream, EventSink, RunContext, StopKind};
-use crate::runtime::checkpoint::CheckpointError;
+use crate::runtime::checkpoint::{CheckpointError, CheckpointMeta, CheckpointSource, HistoryQuery, PendingTask, Snapshot};
 use crate::state::{StateUpdate, ThreadState};
+
+/// What is due where only the input is missing.
+const START: &str = "__start__";
+/// How many checkpoints are looked through for the one that follows another.
+const MOST_SUCCESSORS: usize = 1_000;
 
 impl Execution {
     /// Loads the state, reduces the input into it, shows that, and starts the agent. The input is saved with the agent's first
@@ -17,13 +24,22 @@ impl Execution {
     #[tracing::instrument(name = "prepare", skip_all)]
     pub(super) async fn prepare(&mut self) -> Result<AgentStream, StreamEnd> {
         let machine = self.load().await?;
+        self.encoder.begin(self.plan.kwargs.get("input").unwrap_or(&Value::Null), &mut self.frames);
         let start = match self.plan.input.clone() {
             RunInput::Update(update) => {
-                self.take_input(update)?;
+                self.take_input(update).await?;
                 AgentStart::Fresh
             }
             RunInput::Resume(answers) => AgentStart::Resume(answers),
             RunInput::Continue => AgentStart::Continue,
+            RunInput::Command(RunCommand { resume, update, goto }) => {
+                self.take_update(update)?;
+                match (resume, goto) {
+                    (resume, visits) if !visits.is_empty() => AgentStart::Goto { resume, visits },
+                    (Some(answers), _) => AgentStart::Resume(answers),
+                    (None, _) => AgentStart::Continue,
+                }
+            }
         };
         self.encoder.values(&self.progress.state, &[], &mut self.frames);
         self.publish_frames().await?;
@@ -33,14 +49,22 @@ impl Execution {
             let done = async { Ok(AgentOutcome { kind: StopKind::Completed, stop_reason: None }) };
             return Ok(AgentStream::new(events, done.boxed()));
         }
-        let input = AgentInput { state: ThreadState::clone(&self.progress.state), start, machine };
+        // The first checkpoint with the input in it is a step of its own.
+        let step = self.progress.step + i64::from(self.progress.input_unsaved);
+        let input = AgentInput { state: ThreadState::clone(&self.progress.state), start, machine, step };
         Ok(self.plan.agent.stream(input, self.context(sink), events))
     }
 
     /// The checkpoint the run starts from, and where its machine stood.
-    async fn load(&mut self) -> Result<Option<serde_json::Value>, StreamEnd> {
+    async fn load(&mut self) -> Result<Option<Value>, StreamEnd> {
         let wanted = self.plan.checkpoint.as_ref().map(|checkpoint| &checkpoint.checkpoint_id);
         let found = self.parts.checkpointer.get(&self.plan.thread_id, wanted).await.map_err(storage)?;
+        let found = match found {
+            Some(snapshot) if awaits_input(&snapshot) && !matches!(self.plan.input, RunInput::Update(_)) => {
+                self.with_input(snapshot).await?
+            }
+            found => found,
+        };
         let Some(snapshot) = found else {
             let log_tail = self.parts.checkpointer.log_tail(&self.plan.thread_id).await.map_err(storage)?;
             self.progress = Progress { step: -2, log_tail, ..Progress::default() };
@@ -58,13 +82,44 @@ impl Execution {
             machine: snapshot.meta.machine.clone(),
             dirty: false,
             input_unsaved: false,
+            own_checkpoint: None,
         };
         Ok(snapshot.meta.machine)
     }
 
-    /// Reduces the input; whatever was due before is dropped.
-    fn take_input(&mut self, update: StateUpdate) -> Result<(), StreamEnd> {
-        let mut update = update;
+    /// A checkpoint from before an input goes on with that input, which its successor holds.
+    async fn with_input(&self, before: Snapshot) -> Result<Option<Snapshot>, StreamEnd> {
+        let query = HistoryQuery { limit: MOST_SUCCESSORS, ..HistoryQuery::default() };
+        let metas = self.parts.checkpointer.list_meta(&self.plan.thread_id, &query).await.map_err(storage)?;
+        let follows = |meta: &&CheckpointMeta| meta.parent_id.as_ref() == Some(&before.meta.checkpoint_id);
+        match metas.iter().rfind(follows) {
+            Some(meta) => self.parts.checkpointer.get(&self.plan.thread_id, Some(&meta.checkpoint_id)).await.map_err(storage),
+            None => Ok(Some(before)),
+        }
+    }
+
+    /// Reduces the input; whatever was due before is dropped. The state before it becomes a checkpoint, so that a fork can
+    /// begin there.
+    async fn take_input(&mut self, update: StateUpdate) -> Result<(), StreamEnd> {
+        let before = self.progress.state.clone();
+        self.take_update(update)?;
+        let after = std::mem::replace(&mut self.progress.state, before);
+        let id = self.parts.ids.random().to_string();
+        self.progress.next = vec![PendingTask { id, name: START.to_owned(), interrupts: Vec::new(), error: None }];
+        self.progress.machine = None;
+        self.checkpoint(CheckpointSource::Input).await?;
+        self.progress.state = after;
+        self.progress.next.clear();
+        self.progress.dirty = true;
+        self.progress.input_unsaved = true;
+        Ok(())
+    }
+
+    /// Reduces changes that a client sends with a run.
+    fn take_update(&mut self, mut update: StateUpdate) -> Result<(), StreamEnd> {
+        if update.is_empty() {
+            return Ok(());
+        }
         for message in &mut update.messages {
             if message.id.is_none() {
                 *message = message.with(|body| body.id = Some(self.parts.ids.message_id()));
@@ -74,10 +129,7 @@ impl Execution {
         Arc::make_mut(&mut self.progress.state)
             .apply(update, &*self.parts.ids)
             .map_err(|error| StreamEnd::failed("InvalidUpdateError", error.to_string()))?;
-        self.progress.next.clear();
-        self.progress.machine = None;
         self.progress.dirty = true;
-        self.progress.input_unsaved = true;
         self.callbacks.events.human(&self.progress.state, &ids);
         Ok(())
     }
@@ -98,6 +150,10 @@ impl Execution {
             token: self.live.token.child_token(),
         }
     }
+}
+
+fn awaits_input(snapshot: &Snapshot) -> bool {
+    snapshot.meta.next.iter().any(|task| task.name == START)
 }
 
 fn storage(error: CheckpointError) -> StreamEnd {

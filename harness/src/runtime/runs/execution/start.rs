@@ -12,7 +12,7 @@ use super::super::status::RunStatus;
 use super::journal::Journal;
 use super::partial::PartialAnswer;
 use super::{Execution, Progress};
-use crate::runtime::serialization::{ModeEncoder, metadata_frame};
+use crate::runtime::serialization::{ModeEncoder, RunFacts, Wanted, metadata_frame};
 use crate::runtime::stream_bridge::StreamKey;
 
 impl Execution {
@@ -31,9 +31,10 @@ impl Execution {
             key,
             journal: Journal::new(&record, parts.clone()),
             callbacks: Callbacks::new(events),
-            encoder: ModeEncoder::new(plan.modes, plan.echo_input),
+            encoder: encoder(&plan, &record, &parts),
             frames: vec![metadata_frame(&record.run_id, &record.thread_id, record.attempt)],
             partial: PartialAnswer::default(),
+            held: None,
             progress: Progress::default(),
             plan,
             record,
@@ -51,4 +52,14 @@ impl Execution {
         execution.tell(LifecycleKind::RunStarted).await;
         execution
     }
+}
+
+fn encoder(plan: &ExecutionPlan, record: &RunRecord, parts: &RuntimeParts) -> ModeEncoder {
+    let wanted = Wanted { modes: plan.modes, subgraphs: plan.subgraphs, echo_input: plan.echo_input };
+    ModeEncoder::new(wanted, parts.clock.clone(), || RunFacts {
+        run_id: record.run_id.clone(),
+        thread_id: record.thread_id.clone(),
+        assistant: plan.assistant.clone(),
+        metadata: plan.metadata.clone(),
+    })
 }

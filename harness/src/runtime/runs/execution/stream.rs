@@ -5,6 +5,7 @@ use std::pin::pin;
 use futures_util::StreamExt;
 use tokio::time::{Instant, sleep_until};
 
+use super::super::spec::Durability;
 use super::Execution;
 use super::end::StreamEnd;
 use crate::runtime::agent::{AgentError, AgentEvent, AgentStream, StepEvent};
@@ -86,7 +87,7 @@ impl Execution {
     async fn take_step(&mut self, step: StepEvent) -> Result<(), StreamEnd> {
         // An agent that begins with a change has not said what was due before it.
         if self.progress.input_unsaved && step.update.is_some() {
-            self.checkpoint(CheckpointSource::Input).await?;
+            self.checkpoint(CheckpointSource::Loop).await?;
         }
         self.progress.dirty |= step.update.is_some();
         let mut state = step.state;
@@ -97,14 +98,29 @@ impl Execution {
         self.partial.clear();
         let rows = self.callbacks.flush();
         self.journal.events(rows);
-        match step.checkpoint {
-            _ if self.progress.input_unsaved => self.checkpoint(CheckpointSource::Input).await,
-            true => self.checkpoint(CheckpointSource::Loop).await,
-            false => Ok(()),
+        if step.checkpoint || self.progress.input_unsaved { self.save().await } else { Ok(()) }
+    }
+
+    /// Makes a checkpoint of where the thread stands, if it stands elsewhere than the last one says. What became of the tasks
+    /// that were due there belongs to that one: it is written again.
+    pub(super) async fn save(&mut self) -> Result<(), StreamEnd> {
+        if self.progress.dirty || self.progress.input_unsaved {
+            return self.checkpoint(CheckpointSource::Loop).await;
+        }
+        let machine = self.due_machine();
+        match &mut self.progress.own_checkpoint {
+            Some(own) if own.next == self.progress.next && own.machine == machine => Ok(()),
+            Some(own) => {
+                own.next.clone_from(&self.progress.next);
+                own.machine = machine;
+                let meta = own.clone();
+                self.write(meta, true).await
+            }
+            None => self.checkpoint(CheckpointSource::Loop).await,
         }
     }
 
-    /// Plans a checkpoint of where the thread stands and hands it to the journal.
+    /// Makes a checkpoint of where the thread stands.
     pub(super) async fn checkpoint(&mut self, source: CheckpointSource) -> Result<(), StreamEnd> {
         self.progress.step += 1;
         let meta = CheckpointMeta {
@@ -115,16 +131,38 @@ impl Execution {
             source,
             step: self.progress.step,
             next: self.progress.next.clone(),
-            machine: self.progress.machine.clone().filter(|_| !self.progress.next.is_empty()),
+            machine: self.due_machine(),
             metadata: self.plan.metadata.clone(),
             created_at: self.parts.clock.now(),
         };
+        self.encoder.checkpoint(&CheckpointView { meta: &meta, state: &self.progress.state }, &mut self.frames);
+        self.progress.parent = Some(meta.checkpoint_id.clone());
+        self.progress.own_checkpoint = Some(meta.clone());
+        self.write(meta, false).await
+    }
+
+    /// Where the agent's machine stands, while anything is due.
+    fn due_machine(&self) -> Option<serde_json::Value> {
+        self.progress.machine.clone().filter(|_| !self.progress.next.is_empty())
+    }
+
+    /// Plans the write of a checkpoint and hands it to the journal, or keeps it for the end.
+    async fn write(&mut self, meta: CheckpointMeta, amends: bool) -> Result<(), StreamEnd> {
         let state = std::sync::Arc::make_mut(&mut self.progress.state);
-        let write = CheckpointWrite::plan(meta, state, &mut self.progress.log_tail);
-        self.progress.parent = Some(write.meta.checkpoint_id.clone());
+        let write = CheckpointWrite { amends, ..CheckpointWrite::plan(meta, state, &mut self.progress.log_tail) };
         self.progress.dirty = false;
         self.progress.input_unsaved = false;
-        self.encoder.checkpoint(&CheckpointView { meta: &write.meta, state: &self.progress.state }, &mut self.frames);
-        self.journal.checkpoint(write).await.map_err(StreamEnd::from)
+        if self.plan.durability == Durability::Exit {
+            self.held = Some(match self.held.take() {
+                Some(held) => write.instead_of(held),
+                None => write,
+            });
+            return Ok(());
+        }
+        self.journal.checkpoint(write).await?;
+        if self.plan.durability == Durability::Sync {
+            self.journal.settled().await?;
+        }
+        Ok(())
     }
 }

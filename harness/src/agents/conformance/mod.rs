@@ -1,0 +1,64 @@
+//! The agent that API conformance suites drive: plain tools whose effects show on the wire, and nothing else.
+//!
+//! Its model decides by the user's words which tool is called, so a scripted provider turns any message into any behaviour.
+
+mod asking;
+mod nested;
+mod plain;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::agent_loop::Patience;
+use super::{AgentBuilder, AgentSource};
+use crate::models::{ModelCatalog, RetryPolicy};
+use crate::runtime::agent::{Agent, UnknownAssistant};
+
+/// The conformance agent's name as an assistant.
+pub const CONFORMANCE: &str = "conformance";
+
+/// The conformance agent over the first of some models.
+#[derive(Debug)]
+pub struct ConformanceAgent {
+    models: Arc<ModelCatalog>,
+}
+
+impl ConformanceAgent {
+    /// An agent that asks the first of these models.
+    pub fn new(models: Arc<ModelCatalog>) -> Self {
+        Self { models }
+    }
+}
+
+impl AgentSource for ConformanceAgent {
+    fn description(&self) -> Option<&str> {
+        Some("An agent for API conformance tests; never offer it to users.")
+    }
+
+    fn agent(&self, _options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+        let unusable = |reason| UnknownAssistant::Unusable { name: CONFORMANCE.to_owned(), reason };
+        let model = self.models.get_or_default(None).map_err(|error| unusable(error.to_string()))?;
+        // A provider's failure shows at once: nothing is tried again.
+        let patience = || Patience { policy: RetryPolicy { max_attempts: 1, ..RetryPolicy::default() }, breaker: None };
+        let inner = AgentBuilder::new(model.clone()).name("task").caller("subagent:task").patience(patience()).build();
+        Ok(AgentBuilder::new(model)
+            .name(CONFORMANCE)
+            .patience(patience())
+            .tool(plain::Bash)
+            .tool(plain::Explode)
+            .tool(plain::Emit)
+            .tool(plain::ShowConfig)
+            .tool(plain::Sleep)
+            .tool(asking::AskClarification)
+            .tool(asking::AskTwice)
+            .tool(nested::Task(inner))
+            .build())
+    }
+}
+
+#[cfg(test)]
+#[path = "conformance_tests.rs"]
+mod tests;
+#[cfg(test)]
+mod wire_tests;

@@ -1,0 +1,39 @@
+//! `task`: another agent inside a call.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::agents::nested::run_nested;
+use crate::messages::Message;
+use crate::runtime::agent::Agent;
+use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
+
+/// Asks the agent it holds; the last message is the result.
+pub(super) struct Task(pub(super) Arc<dyn Agent>);
+
+/// Arguments of `task`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct TaskArgs {
+    /// What the other agent is told.
+    prompt: String,
+}
+
+impl Tool for Task {
+    type Args = TaskArgs;
+
+    fn name(&self) -> &str {
+        "task"
+    }
+
+    fn description(&self) -> &str {
+        "Has another agent answer."
+    }
+
+    async fn call(&self, args: TaskArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let ended = run_nested(&*self.0, [Message::human(args.prompt)], ctx).await;
+        let state = ended.map_err(|error| ToolError::EndRun { name: error.name().to_owned(), message: error.to_string() })?;
+        Ok(state.messages().last().map(|message| message.content.text()).unwrap_or_default().into())
+    }
+}

@@ -1,0 +1,133 @@
+//! What viewers of `checkpoints`, `tasks` and `debug` get of a run's checkpoints and tasks.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::events_mode::RunFacts;
+use super::frames::Frame;
+use super::values::{interrupts, values_raw};
+use crate::clock::iso;
+use crate::ids::CheckpointId;
+use crate::runtime::agent::{Task, TaskEnd, TaskInput};
+use crate::runtime::checkpoint::{CheckpointMeta, PendingTask};
+use crate::state::{StateUpdate, ThreadState};
+
+/// What `checkpoints` viewers see of a checkpoint: never a run's configuration, which holds secrets in the original.
+#[derive(Debug)]
+pub struct CheckpointView<'a> {
+    /// Facts.
+    pub meta: &'a CheckpointMeta,
+    /// The state.
+    pub state: &'a ThreadState,
+}
+
+/// A checkpoint on the wire.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct CheckpointFrame {
+    config: Value,
+    parent_config: Option<Value>,
+    values: Box<RawValue>,
+    metadata: Value,
+    next: Vec<String>,
+    tasks: Vec<Value>,
+    /// Only in `debug`, and never absent there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_checkpoint: Option<Option<Value>>,
+}
+
+impl CheckpointFrame {
+    pub(super) fn of(view: &CheckpointView<'_>) -> Self {
+        let meta = view.meta;
+        let task =
+            |task: &PendingTask| json!({ "id": task.id, "name": task.name, "interrupts": interrupts(&task.interrupts), "state": null });
+        Self {
+            config: config(meta, &meta.checkpoint_id),
+            parent_config: meta.parent_id.as_ref().map(|id| config(meta, id)),
+            values: values_raw(view.state),
+            metadata: json!({ "source": meta.source, "step": meta.step, "parents": {} }),
+            next: meta.next.iter().map(|task| task.name.clone()).collect(),
+            tasks: meta.next.iter().map(task).collect(),
+            checkpoint: None,
+            parent_checkpoint: None,
+        }
+    }
+
+    pub(super) fn debug(self, meta: &CheckpointMeta) -> Self {
+        let place = |id: &CheckpointId| json!({ "checkpoint_id": id, "thread_id": meta.thread_id, "checkpoint_ns": "" });
+        Self { checkpoint: Some(place(&meta.checkpoint_id)), parent_checkpoint: Some(meta.parent_id.as_ref().map(place)), ..self }
+    }
+}
+
+fn config(meta: &CheckpointMeta, id: &CheckpointId) -> Value {
+    let mut configurable = Map::from_iter([("checkpoint_ns".to_owned(), json!(""))]);
+    if let Some(run) = &meta.run_id {
+        configurable.insert("run_id".to_owned(), json!(run));
+    }
+    configurable.insert("thread_id".to_owned(), json!(meta.thread_id));
+    for key in ["graph_id", "assistant_id"] {
+        configurable.extend(meta.metadata.get(key).map(|value| (key.to_owned(), value.clone())));
+    }
+    configurable.insert("checkpoint_id".to_owned(), json!(id));
+    json!({ "configurable": configurable })
+}
+
+/// The beginning of a task on the wire.
+#[derive(Debug, Serialize)]
+pub(super) struct TaskStartFrame<'a> {
+    id: &'a str,
+    name: &'a str,
+    input: Box<RawValue>,
+    triggers: Vec<String>,
+    metadata: Map<String, Value>,
+}
+
+impl<'a> TaskStartFrame<'a> {
+    pub(super) fn of(task: &'a Task, input: &TaskInput, run: &RunFacts) -> Self {
+        let mut metadata = run.metadata.clone();
+        metadata.insert("run_id".to_owned(), json!(run.run_id));
+        Self { id: &task.id, name: &task.node, input: input_raw(input), triggers: task.triggers(), metadata }
+    }
+}
+
+/// What a task was given, as JSON.
+pub(super) fn input_raw(input: &TaskInput) -> Box<RawValue> {
+    match input {
+        TaskInput::State(state) => values_raw(state),
+        TaskInput::Call(call) => serde_json::value::to_raw_value(&[&**call]).unwrap_or_else(|_| RawValue::NULL.to_owned()),
+    }
+}
+
+/// The end of a task on the wire.
+#[derive(Debug, Serialize)]
+pub(super) struct TaskEndFrame<'a> {
+    id: &'a str,
+    name: &'a str,
+    error: &'a Option<String>,
+    result: StateUpdate,
+    interrupts: Vec<Value>,
+}
+
+impl<'a> TaskEndFrame<'a> {
+    pub(super) fn of(task: &'a Task, end: &'a TaskEnd) -> Self {
+        let result = end.update.clone().unwrap_or_default();
+        Self { id: &task.id, name: &task.node, error: &end.error, result, interrupts: interrupts(&end.interrupts) }
+    }
+}
+
+/// The envelope of `debug`.
+#[derive(Debug, Serialize)]
+struct Envelope<'a, P> {
+    step: i64,
+    timestamp: String,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    payload: P,
+}
+
+pub(super) fn debug_frame(step: i64, at: DateTime<Utc>, kind: &str, payload: &impl Serialize) -> Frame {
+    Frame::new("debug", &Envelope { step, timestamp: iso(at), kind, payload })
+}
