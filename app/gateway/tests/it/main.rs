@@ -14,5 +14,6 @@ mod store;
 mod streams;
 mod support;
 mod thread_rows;
+mod thread_options;
 mod threads;
 mod uploads;
