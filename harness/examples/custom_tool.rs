@@ -61,7 +61,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         match item {
             // Each event is `[message or fragment, metadata]`.
             StreamItem::Event(event) if event.event == "messages" => {
-                let (message, _meta): (serde_json::Value, serde_json::Value) = serde_json::from_slice(&event.data)?;
+                let (message, _meta): (serde_json::Value, serde_json::Value) = serde_json::from_slice(&event.data.into_bytes())?;
                 match (message["type"].as_str(), message["content"].as_str()) {
                     (Some("tool"), Some(result)) => println!("[{}] {result}", message["name"].as_str().unwrap_or_default()),
                     (_, Some(text)) => print!("{text}"),

@@ -58,6 +58,8 @@ fn spec() -> RunSpec {
         interrupt_before: NodeSelector::None,
         interrupt_after: NodeSelector::None,
         multitask: MultitaskStrategy::Reject,
+        delay: std::time::Duration::ZERO,
+        webhook: None,
         on_disconnect: DisconnectMode::Continue,
         checkpoint: None,
         kwargs: Value::Null,

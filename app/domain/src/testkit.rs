@@ -235,7 +235,7 @@ pub async fn patches_at_once_of_different_keys_both_survive(open: impl AsyncFn()
 /// The thread's row and the run's never disagree.
 pub async fn a_run_moves_status_title_and_time_of_its_thread(open: impl AsyncFn() -> ThreadStores) {
     let stores = open().await;
-    let admitted = stores.runs.create.admit(NewRun { created_at: at(2), ..new_run("r1", "t1") }).await.expect("admitted");
+    let admitted = stores.runs.create.admit(NewRun { created_at: at(2), at: at(2), ..new_run("r1", "t1") }).await.expect("admitted").run;
     let busy = get(&stores, "t1").await;
     assert_eq!((busy.status, busy.updated_at, busy.assistant.as_deref()), (ThreadStatus::Busy, at(2), Some("lead_agent")));
     assert_eq!((busy.user_id.as_deref(), busy.created_at), (Some(USER), at(2)));
@@ -244,7 +244,7 @@ pub async fn a_run_moves_status_title_and_time_of_its_thread(open: impl AsyncFn(
     stores.runs.commit.commit(RunCommit { end: Some(end), ..commit_of(&admitted) }).await.expect("ended");
     let ended = get(&stores, "t1").await;
     assert_eq!((ended.status, ended.title.as_deref(), ended.updated_at), (ThreadStatus::Error, Some("T"), at(5)));
-    let next = stores.runs.create.admit(NewRun { created_at: at(7), ..new_run("r2", "t1") }).await.expect("admitted");
+    let next = stores.runs.create.admit(NewRun { created_at: at(7), at: at(7), ..new_run("r2", "t1") }).await.expect("admitted").run;
     stores.runs.commit.commit(RunCommit { end: Some(end_in(RunStatus::Interrupted)), ..commit_of(&next) }).await.expect("ended");
     assert_eq!(get(&stores, "t1").await.title.as_deref(), Some("T"));
 }
@@ -258,10 +258,10 @@ pub async fn after_a_rollback_the_thread_stands_where_its_newest_checkpoint_says
         let (kept, undone) = (format!("kept{n}"), format!("undone{n}"));
         let mut write = checkpoint_write("t1", Some(&kept), n as u64 * 2 + 1, &mut state, &mut tail);
         write.meta.next = due;
-        let first = stores.runs.create.admit(new_run(&kept, "t1")).await.expect("admitted");
+        let first = stores.runs.create.admit(new_run(&kept, "t1")).await.expect("admitted").run;
         let end = Some(end_in(RunStatus::Interrupted));
         stores.runs.commit.commit(RunCommit { checkpoints: vec![write], end, ..commit_of(&first) }).await.expect("ended");
-        let second = stores.runs.create.admit(new_run(&undone, "t1")).await.expect("admitted");
+        let second = stores.runs.create.admit(new_run(&undone, "t1")).await.expect("admitted").run;
         let mut write = checkpoint_write("t1", Some(&undone), n as u64 * 2 + 2, &mut state, &mut tail);
         write.meta.next = vec![PendingTask { id: "x".to_owned(), name: "model".to_owned(), interrupts: vec![], error: None }];
         stores.runs.commit.commit(RunCommit { checkpoints: vec![write], ..commit_of(&second) }).await.expect("committed");
@@ -284,7 +284,7 @@ pub async fn a_busy_thread_is_not_deleted(open: impl AsyncFn() -> ThreadStores) 
 /// Runs, events, checkpoints and log go with it; its owner may use the id again.
 pub async fn a_deleted_thread_leaves_nothing_and_its_id_is_not_given_to_others(open: impl AsyncFn() -> ThreadStores) {
     let stores = open().await;
-    let admitted = stores.runs.create.admit(new_run("r1", "t1")).await.expect("admitted");
+    let admitted = stores.runs.create.admit(new_run("r1", "t1")).await.expect("admitted").run;
     let (mut state, mut tail) = (ThreadState::default(), 0);
     let write = checkpoint_write("t1", Some("r1"), 1, &mut state, &mut tail);
     let commit = RunCommit {

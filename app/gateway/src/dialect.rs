@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use harness::runtime::runs::{DisconnectMode, ThreadStatus};
+use harness::runtime::runs::{DisconnectMode, MultitaskStrategy, ThreadStatus};
 use harness::runtime::stream_bridge::ResumeFrom;
 
 /// Chosen by the router from the path's prefix; nothing below the gateway knows of it. `docs/api.md` lists every difference.
@@ -65,6 +65,14 @@ impl Dialect {
         match self {
             Self::DeerFlow => DisconnectMode::Cancel,
             Self::Platform => DisconnectMode::Continue,
+        }
+    }
+
+    /// What becomes of a second run on a busy thread that did not say.
+    pub fn multitask_default(self) -> MultitaskStrategy {
+        match self {
+            Self::DeerFlow => MultitaskStrategy::Reject,
+            Self::Platform => MultitaskStrategy::Enqueue,
         }
     }
 

@@ -126,6 +126,9 @@ pub enum ApiError {
     /// A run is to be created on a busy thread.
     #[error("Thread {0} already has an active run")]
     ThreadBusy(String),
+    /// Too many runs wait on the thread.
+    #[error("Too many runs wait on thread {0}. Wait for some of them to finish.")]
+    QueueFull(String),
     /// A run that is over was to be cancelled.
     #[error("Run {run_id} is not cancellable (status: {status})")]
     NotCancellable {
@@ -174,6 +177,7 @@ impl ApiError {
             | Self::RunTargetNotFound(_) => StatusCode::NOT_FOUND,
             Self::NotCancellable { .. } if dialect.is_platform() => StatusCode::NOT_FOUND,
             Self::ThreadBusy(_) | Self::NotCancellable { .. } | Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::QueueFull(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotWritable(_) => StatusCode::INSUFFICIENT_STORAGE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -279,7 +283,7 @@ impl From<RunError> for ApiError {
             RunError::NotCancellable { run_id, status } => Self::NotCancellable { run_id, status: status.wire() },
             RunError::CheckpointNotFound(id) => Self::CheckpointNotFound(id.to_string()),
             RunError::StillActive(run) => Self::Conflict(format!("Run {run} is still active. Cancel it before deleting it.")),
-            RunError::NoRoom(run) => Self::Conflict(format!("Run {run} already has been told to stop but has not ended yet")),
+            RunError::Admit(AdmitError::QueueFull(thread)) => Self::QueueFull(thread.to_string()),
             RunError::Checkpoint(error) => error.into(),
             RunError::ShuttingDown | RunError::Bridge(BridgeError::Closed) => Self::Unavailable("the server is shutting down".to_owned()),
             RunError::Bridge(BridgeError::Transport(why)) => Self::Unavailable(format!("the stream transport failed: {why}")),

@@ -60,6 +60,7 @@ fn record(id: &str, status: RunStatus, metadata: Value) -> RunRecord {
         kwargs: Value::Null,
         multitask: MultitaskStrategy::Reject,
         model_name: None,
+        webhook: None,
         cancel: None,
         error: None,
         stop_reason: None,

@@ -14,6 +14,7 @@ pub mod replay;
 pub mod sse;
 pub mod state;
 pub mod visitors;
+pub mod webhooks;
 pub mod wire;
 
 mod cors;

@@ -68,7 +68,11 @@ fn shared() -> Routes {
 
 /// Routes of the root only.
 fn root() -> Routes {
-    Router::new().route("/", get(meta::ok)).route("/health", get(meta::health))
+    Router::new()
+        .route("/", get(meta::ok))
+        .route("/health", get(meta::health))
+        .route("/runs/batch", post(runs::batch))
+        .route("/threads/{thread_id}/stream", get(runs::follow_thread))
 }
 
 /// What DeerFlow's web UI asks for besides.

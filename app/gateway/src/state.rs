@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ports::{CatalogView, ThreadFilesPort};
 use crate::visitors::Visitors;
+use crate::webhooks::WebhookPolicy;
 
 /// The ports behind the wire.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub struct GatewayState {
     pub info: Arc<dyn CatalogView>,
     /// Files of threads.
     pub files: Arc<dyn ThreadFilesPort>,
+    /// Where runs may tell of their end.
+    pub webhooks: WebhookPolicy,
     /// Who may come in.
     pub visitors: Visitors,
     /// Time.

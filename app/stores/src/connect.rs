@@ -159,7 +159,11 @@ impl Database {
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
             // After a burst the log shrinks back to this size.
-            .pragma("journal_size_limit", "16777216");
+            .pragma("journal_size_limit", "16777216")
+            // Pages that many runs change are written back once for many commits.
+            .pragma("wal_autocheckpoint", "4000")
+            // What a savepoint or a sort needs for a moment is no file.
+            .pragma("temp_store", "MEMORY");
         let writer = sqlite_pool(1).connect_with(options.clone()).await.map_err(|error| damaged(Fault::from(&error)))?;
         let writer = SqlxSqliteConnector::from_sqlx_sqlite_pool(writer);
         if std::fs::metadata(&file).map_err(unusable)?.len() <= CHECK_LIMIT_BYTES {

@@ -13,8 +13,10 @@ mod migration;
 mod probe;
 mod run_events;
 mod runs;
+mod script;
 mod threads;
 mod tx;
+mod webhooks;
 mod writer;
 
 pub use checkpoints::SqlCheckpointer;
@@ -24,3 +26,4 @@ pub use probe::{Probe, Schema};
 pub use run_events::{JsonlRunEventStore, SqlRunEventStore};
 pub use runs::{SplitCommitStore, SqlRunStore};
 pub use threads::SqlThreadStore;
+pub use webhooks::SqlWebhookOutbox;

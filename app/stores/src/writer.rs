@@ -1,5 +1,5 @@
-//! SQLite's only writer: it takes all the work that waits, does it in one transaction with a savepoint each, commits once, and
-//! only then answers. One disk flush serves many runs.
+//! SQLite's only writer: it takes all the work that waits, does it in one transaction, commits once, and only then
+//! answers. One disk flush serves many runs.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -19,28 +19,26 @@ const QUEUE_LENGTH: usize = 1024;
 /// Most writes in one transaction, so that the first of them does not wait long for its answer.
 const BATCH_LENGTH: usize = 256;
 
-/// Tells the caller how its work ended, given how the commit went.
-type Answer = Box<dyn FnOnce(Result<(), Fault>) + Send>;
-
-/// What became of a piece of work before the commit.
-struct Done {
-    keep: bool,
-    /// What the database did to it, if that is why it is not kept.
-    fault: Option<Fault>,
-    answer: Answer,
+/// Whether what a piece of work wrote may stay.
+enum Verdict {
+    Keep,
+    /// It refused, or the database failed it in this way.
+    Undo(Option<Fault>),
 }
 
 /// A piece of work that waits, whatever its types.
 trait Job: Send {
-    /// Does it.
-    fn run<'a>(self: Box<Self>, tx: &'a DatabaseTransaction) -> BoxFuture<'a, Done>;
-    /// Answers that it was not begun.
-    fn refuse(self: Box<Self>, fault: Fault);
+    /// Does it. It may be done again from the start after a rollback.
+    fn run<'a>(&'a mut self, tx: &'a DatabaseTransaction) -> BoxFuture<'a, Verdict>;
+    /// Tells the caller how it ended, given how the commit went.
+    fn answer(self: Box<Self>, committed: Result<(), Fault>);
 }
 
 struct Waiting<A, T, E> {
     args: A,
     work: Work<A, T, E>,
+    /// How it went the last time it was done.
+    result: Option<Result<T, TxError<E>>>,
     caller: oneshot::Sender<Result<T, TxError<E>>>,
 }
 
@@ -50,32 +48,30 @@ where
     T: Send + 'static,
     E: Send + 'static,
 {
-    fn run<'a>(self: Box<Self>, tx: &'a DatabaseTransaction) -> BoxFuture<'a, Done> {
-        let Self { args, work, caller } = *self;
+    fn run<'a>(&'a mut self, tx: &'a DatabaseTransaction) -> BoxFuture<'a, Verdict> {
         Box::pin(async move {
-            let result = match AssertUnwindSafe(work(tx, &args)).catch_unwind().await {
+            let result = match AssertUnwindSafe((self.work)(tx, &self.args)).catch_unwind().await {
                 Ok(result) => result,
                 Err(panic) => Err(TxError::Db(Fault::Failed(format!("the write panicked: {}", panic_text(panic.as_ref()))))),
             };
-            let keep = result.is_ok();
-            let fault = match &result {
-                Err(TxError::Db(fault)) => Some(fault.clone()),
-                _ => None,
+            let verdict = match &result {
+                Ok(_) => Verdict::Keep,
+                Err(TxError::Db(fault)) => Verdict::Undo(Some(fault.clone())),
+                Err(TxError::Refused(_)) => Verdict::Undo(None),
             };
-            let answer = Box::new(move |committed| {
-                let result = match committed {
-                    Err(fault) if keep => Err(TxError::Db(fault)),
-                    _ => result,
-                };
-                // A caller that went away needs no answer.
-                let _ = caller.send(result);
-            });
-            Done { keep, fault, answer }
+            self.result = Some(result);
+            verdict
         })
     }
 
-    fn refuse(self: Box<Self>, fault: Fault) {
-        let _ = self.caller.send(Err(TxError::Db(fault)));
+    fn answer(self: Box<Self>, committed: Result<(), Fault>) {
+        let result = match (self.result, committed) {
+            (Some(Ok(_)) | None, Err(fault)) => Err(TxError::Db(fault)),
+            (Some(result), _) => result,
+            (None, Ok(())) => Err(TxError::Db(Fault::Failed("the write was forgotten".to_owned()))),
+        };
+        // A caller that went away needs no answer.
+        let _ = self.caller.send(result);
     }
 }
 
@@ -108,7 +104,7 @@ impl WriteQueue {
     {
         let (caller, answer) = oneshot::channel();
         let closed = || TxError::Db(Fault::Unavailable("the store is shutting down".to_owned()));
-        self.0.send(Box::new(Waiting { args, work, caller })).await.map_err(|_| closed())?;
+        self.0.send(Box::new(Waiting { args, work, result: None, caller })).await.map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
     }
 }
@@ -137,49 +133,56 @@ impl Writer {
     }
 
     async fn write(&mut self, batch: &mut Vec<Box<dyn Job>>) {
-        let mut answers = Vec::with_capacity(batch.len());
-        let mut waiting = batch.drain(..);
-        let committed = self.transaction(&mut waiting, &mut answers).await;
+        let committed = self.transaction(batch).await;
         if let Err(fault) = &committed {
-            tracing::warn!(?fault, writes = answers.len(), "a write transaction was lost");
-            waiting.for_each(|job| job.refuse(fault.clone()));
+            tracing::warn!(?fault, writes = batch.len(), "a write transaction was lost");
             match (self.reconnect)(self.connection.clone()).await {
                 Ok(connection) => self.connection = connection,
                 Err(error) => tracing::error!(fault = ?Fault::from(error), "the database cannot be opened again"),
             }
         }
-        for answer in answers {
-            answer(committed.clone());
+        for job in batch.drain(..) {
+            job.answer(committed.clone());
         }
     }
 
     /// An error here means that nothing of the batch was written.
-    async fn transaction(&self, waiting: &mut std::vec::Drain<'_, Box<dyn Job>>, answers: &mut Vec<Answer>) -> Result<(), Fault> {
-        let immediate = TransactionOptions { sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate), ..Default::default() };
-        let tx = self.connection.begin_with_options(immediate).await?;
-        if waiting.len() == 1 {
-            // Alone, it needs no savepoint: refused work takes the transaction with it.
-            for job in waiting {
-                let done = job.run(&tx).await;
-                answers.push(done.answer);
-                if !done.keep {
-                    return Ok(tx.rollback().await?);
-                }
+    async fn transaction(&self, batch: &mut [Box<dyn Job>]) -> Result<(), Fault> {
+        if self.all_together(batch).await? { Ok(()) } else { self.one_by_one(batch).await }
+    }
+
+    /// The usual case: nothing is refused. Otherwise everything is undone, and `false` says that the rest must be done again; work
+    /// that was alone has its answer then.
+    async fn all_together(&self, batch: &mut [Box<dyn Job>]) -> Result<bool, Fault> {
+        let alone = batch.len() == 1;
+        let tx = self.begin().await?;
+        for job in batch {
+            if let Verdict::Undo(_) = job.run(&tx).await {
+                tx.rollback().await?;
+                return Ok(alone);
             }
-            return Ok(tx.commit().await?);
         }
-        for job in waiting {
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// With a savepoint for each piece of work, so that the refused ones go and the others stay.
+    async fn one_by_one(&self, batch: &mut [Box<dyn Job>]) -> Result<(), Fault> {
+        let tx = self.begin().await?;
+        for job in batch {
             let savepoint = tx.begin().await?;
-            let done = job.run(&savepoint).await;
-            answers.push(done.answer);
-            if done.keep {
-                savepoint.commit().await?;
-            } else {
+            match job.run(&savepoint).await {
+                Verdict::Keep => savepoint.commit().await?,
                 // A full disk can end the whole transaction at once; then there is no savepoint any more, and this is why.
-                savepoint.rollback().await.map_err(|error| done.fault.unwrap_or_else(|| error.into()))?;
+                Verdict::Undo(fault) => savepoint.rollback().await.map_err(|error| fault.unwrap_or_else(|| error.into()))?,
             }
         }
         Ok(tx.commit().await?)
+    }
+
+    async fn begin(&self) -> Result<DatabaseTransaction, DbErr> {
+        let immediate = TransactionOptions { sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate), ..Default::default() };
+        self.connection.begin_with_options(immediate).await
     }
 }
 

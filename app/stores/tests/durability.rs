@@ -33,7 +33,7 @@ async fn a_reopened_file_has_everything_that_was_acknowledged() {
     let tasks = Tasks::new();
     let db = open(&nested, &tasks).await;
     let runs = SqlRunStore::new(db.clone());
-    let admitted = runs.admit(new_run("r1", "t1")).await.unwrap();
+    let admitted = runs.admit(new_run("r1", "t1")).await.unwrap().run;
     let commit = RunCommit {
         events: vec![event("t1", "r1", "a")],
         checkpoints: vec![checkpoint_write("t1", Some("r1"), 1, &mut state, &mut tail)],
@@ -158,7 +158,7 @@ async fn a_conversation_grows_by_the_same_amount_each_turn() {
     let empty = size(directory.path()).await;
     for turn in 0..TURNS {
         let id = format!("run-0000-0000-0000-{turn:012}");
-        let admitted = runs.admit(new_run(&id, "t1")).await.unwrap();
+        let admitted = runs.admit(new_run(&id, "t1")).await.unwrap().run;
         let mut writes = Vec::new();
         for update in [
             StateUpdate::messages([message(&format!("h{turn}"), &text)]),

@@ -165,7 +165,7 @@ async fn viewers_of_messages_read_tokens_and_results() {
         if let StreamItem::Event(event) = item
             && event.event == "messages"
         {
-            let (chunk, meta): (Value, Map<String, Value>) = serde_json::from_slice(&event.data).unwrap();
+            let (chunk, meta): (Value, Map<String, Value>) = serde_json::from_slice(&event.data.into_bytes()).unwrap();
             assert_eq!(meta["langgraph_node"], "model");
             texts.push(chunk["content"].as_str().unwrap().to_owned());
         }

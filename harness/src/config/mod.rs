@@ -50,7 +50,7 @@ pub use sandbox::{OverflowPolicy, SandboxConfig, SandboxOwnershipConfig, Sandbox
 pub use stream_bridge::{StreamBridgeConfig, StreamBridgeKind};
 pub use suggestions::SuggestionsConfig;
 pub use summarization::{ContextSize, ContextUnit, SummarizationConfig, Triggers};
-pub use switches::{AgentsApiConfig, TestingConfig, TokenUsageConfig};
+pub use switches::{AgentsApiConfig, TestingConfig, TokenUsageConfig, WebhooksConfig};
 pub use title::TitleConfig;
 pub use tools::{ToolConfig, ToolGroupConfig};
 pub use unresolved::{MissingVariable, UnresolvedVariable};
@@ -108,6 +108,8 @@ pub struct AppConfig {
     pub database: DatabaseConfig,
     /// The road from runs to viewers.
     pub stream_bridge: StreamBridgeConfig,
+    /// Calls that tell of a run's end.
+    pub webhooks: WebhooksConfig,
     /// Sign-in.
     pub auth: AuthConfig,
     /// What only test setups want.
@@ -142,6 +144,7 @@ impl Default for AppConfig {
             run_events: RunEventsConfig::default(),
             database: DatabaseConfig::default(),
             stream_bridge: StreamBridgeConfig::default(),
+            webhooks: WebhooksConfig::default(),
             auth: AuthConfig::default(),
             testing: TestingConfig::default(),
             other: OpenKeys::default(),

@@ -1,4 +1,4 @@
-//! Sections that only turn something on or off: `token_usage`, `agents_api`, `testing`.
+//! Sections that only turn something on or off: `token_usage`, `agents_api`, `webhooks`, `testing`.
 
 use serde::Deserialize;
 
@@ -24,6 +24,15 @@ impl Default for TokenUsageConfig {
 pub struct AgentsApiConfig {
     /// Whether they can.
     pub enabled: bool,
+}
+
+/// Calls that tell of a run's end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct WebhooksConfig {
+    /// Whether hosts of this machine and of private networks may be called.
+    pub allow_private: bool,
 }
 
 /// What only test setups want.

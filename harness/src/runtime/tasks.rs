@@ -52,7 +52,8 @@ impl Tasks {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let work = guarded(kind, name, work).in_current_span();
+        // In a box of its own: a task's cell is aligned to cache lines, and allocators serve large cells like that slowly.
+        let work = Box::pin(guarded(kind, name, work)).in_current_span();
         let tracked = self.tracker.track_future(work);
         #[expect(clippy::disallowed_methods, reason = "the one home of spawning")]
         match actor_context::current() {

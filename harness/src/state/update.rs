@@ -2,17 +2,19 @@
 
 use indexmap::IndexMap;
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::messages::Message;
 
 /// Messages to add, replace or remove, and channel values to reduce.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct StateUpdate {
     /// Reduced by id into the message list.
+    #[serde(default)]
     pub messages: Vec<Message>,
     /// Reduced by each channel's own rule.
+    #[serde(flatten)]
     pub channels: IndexMap<String, Value>,
 }
 

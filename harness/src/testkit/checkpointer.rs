@@ -304,7 +304,7 @@ fn outside(n: u64, newest: Option<u64>, log_tail: u64, text: &str) -> OutsideWri
 
 /// A thread with a row, on which nothing runs.
 async fn thread_at_rest(stores: &RunStores) {
-    let record = stores.create.admit(new_run("r0", "t1")).await.expect("admitted");
+    let record = stores.create.admit(new_run("r0", "t1")).await.expect("admitted").run;
     let end = Some(end_in(RunStatus::Interrupted));
     stores.commit.commit(RunCommit { end, ..commit_of(&record) }).await.expect("ended");
 }
@@ -314,7 +314,7 @@ pub async fn a_change_from_outside_is_refused_while_a_run_holds_the_thread(open:
     let stores = open().await;
     let put = async || stores.checkpoints.put_outside_run(outside(1, None, 0, "m1")).await;
     assert!(matches!(put().await, Err(PutError::NoThread(_))));
-    let record = stores.create.admit(new_run("r1", "t1")).await.expect("admitted");
+    let record = stores.create.admit(new_run("r1", "t1")).await.expect("admitted").run;
     assert!(matches!(put().await, Err(PutError::Busy { run_id, .. }) if run_id == run("r1")));
     assert!(stores.checkpoints.get(&thread("t1"), None).await.expect("read").is_none());
     let end = Some(end_in(RunStatus::Interrupted));

@@ -7,6 +7,7 @@
 pub mod checkpointer;
 pub mod repeated_commits;
 pub mod run_events;
+pub mod run_queue;
 pub mod run_store;
 pub mod stream_bridge;
 
@@ -18,12 +19,13 @@ use serde_json::{Map, Value, json};
 
 use crate::ids::{CheckpointId, RunId, ThreadId};
 use crate::messages::Message;
+use crate::runtime::actor_context::ActorContext;
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, Checkpointer};
 use crate::runtime::runs::store::{
-    EventQuery, NewRun, NewRunEvent, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunEventStore, RunQueryStore,
-    category,
+    EventQuery, NewRun, NewRunEvent, Recipe, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunEventStore,
+    RunQueryStore, category,
 };
-use crate::runtime::runs::{IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunStatus, ThreadStatus};
+use crate::runtime::runs::{IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus, ThreadStatus};
 use crate::runtime::tasks::{TaskKind, Tasks};
 use crate::state::ThreadState;
 
@@ -85,9 +87,42 @@ pub fn new_run(id: &str, on: &str) -> NewRun {
         user_id: Some(USER.to_owned()),
         metadata: object(json!({"k": "v", "n": 1})),
         kwargs: json!({"input": {"messages": [{"role": "user", "content": "hi"}]}}),
-        multitask: MultitaskStrategy::Interrupt,
+        multitask: MultitaskStrategy::Reject,
         model_name: Some("small".to_owned()),
+        webhook: None,
+        recipe: Arc::new(recipe(id, on)),
         created_at: at(0),
+        at: at(0),
+    }
+}
+
+/// What a run of [`USER`] is started from when it waits.
+pub fn recipe(id: &str, on: &str) -> Recipe {
+    let spec = RunSpec { run_id: Some(run(id)), ..RunSpec::ask("lead_agent", thread(on), message("m", "hi")) };
+    Recipe { spec, actor: ActorContext::user(USER) }
+}
+
+/// The record of a run of [`USER`] that owns its thread.
+pub fn record(id: &str, on: &str) -> RunRecord {
+    let new = new_run(id, on);
+    RunRecord {
+        run_id: new.run_id,
+        thread_id: new.thread_id,
+        assistant: new.assistant,
+        user_id: new.user_id,
+        status: RunStatus::Starting,
+        attempt: 1,
+        metadata: new.metadata,
+        kwargs: new.kwargs,
+        multitask: new.multitask,
+        model_name: new.model_name,
+        webhook: None,
+        cancel: None,
+        error: None,
+        stop_reason: None,
+        completion: RunCompletionData::default(),
+        created_at: new.created_at,
+        updated_at: new.at,
     }
 }
 
@@ -115,6 +150,7 @@ pub fn end_in(status: RunStatus) -> RunEnd {
         completion: RunCompletionData::default(),
         thread_status: ThreadStatus::after(status, false),
         title: None,
+        webhook: None,
         discard_checkpoints: false,
     }
 }

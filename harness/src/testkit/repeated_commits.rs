@@ -26,13 +26,13 @@ async fn status(stores: &RunStores, id: &str) -> RunStatus {
 /// Step, events and checkpoints of it; the next number is written as usual.
 pub async fn a_commit_sent_again_is_written_once(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let record = stores.create.admit(new_run("r1", "t1")).await.expect("admitted");
+    let record = stores.create.admit(new_run("r1", "t1")).await.expect("admitted").run;
     let (mut state, mut tail) = (ThreadState::default(), 0);
-    let steps = [(1, RunStatus::Starting, "a"), (2, RunStatus::Running, "b")];
+    let steps = [(1, Some(RunStatus::Running), "a"), (2, None, "b")];
     for (batch, next, text) in steps {
         let checkpoints = vec![says(batch, text, &mut state, &mut tail)];
         let events = vec![event("t1", "r1", text)];
-        let commit = RunCommit { batch, advance: Some(next), events, checkpoints, ..commit_of(&record) };
+        let commit = RunCommit { batch, advance: next, events, checkpoints, ..commit_of(&record) };
         for _ in 0..3 {
             assert_eq!(stores.commit.commit(commit.clone()).await, Ok(()));
         }
@@ -46,11 +46,11 @@ pub async fn a_commit_sent_again_is_written_once(open: impl AsyncFn() -> RunStor
 /// Not even after the next run took the thread.
 pub async fn an_end_sent_again_changes_nothing(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let record = stores.create.admit(new_run("r1", "t1")).await.expect("admitted");
+    let record = stores.create.admit(new_run("r1", "t1")).await.expect("admitted").run;
     let end = RunCommit { batch: 3, events: vec![event("t1", "r1", "end")], end: Some(end_in(RunStatus::Error)), ..commit_of(&record) };
     assert_eq!(stores.commit.commit(end.clone()).await, Ok(()));
     assert_eq!(stores.commit.commit(end.clone()).await, Ok(()));
-    let next = stores.create.admit(new_run("r2", "t1")).await.expect("admitted");
+    let next = stores.create.admit(new_run("r2", "t1")).await.expect("admitted").run;
     assert_eq!(stores.commit.commit(end.clone()).await, Ok(()));
     assert_eq!(stores.query.active(&thread("t1")).await, Ok(Some(next)));
     assert_eq!(stores.commit.commit(RunCommit { batch: 4, ..end }).await, Err(CommitError::AlreadyTerminal(run("r1"))));
@@ -60,7 +60,7 @@ pub async fn an_end_sent_again_changes_nothing(open: impl AsyncFn() -> RunStores
 /// What was gone stays gone.
 pub async fn a_temporary_threads_end_may_be_sent_again(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let record = stores.create.admit(NewRun { temporary_thread: true, ..new_run("r1", "t1") }).await.expect("admitted");
+    let record = stores.create.admit(NewRun { temporary_thread: true, ..new_run("r1", "t1") }).await.expect("admitted").run;
     let end = RunCommit { batch: 1, events: vec![event("t1", "r1", "end")], end: Some(end_in(RunStatus::Error)), ..commit_of(&record) };
     assert_eq!(stores.commit.commit(end.clone()).await, Ok(()));
     assert_eq!(stores.commit.commit(end).await, Ok(()));
@@ -70,20 +70,24 @@ pub async fn a_temporary_threads_end_may_be_sent_again(open: impl AsyncFn() -> R
 /// Each attempt counts its own commits.
 pub async fn a_commit_sent_again_by_who_lost_the_run_is_refused(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let record = stores.create.admit(new_run("r1", "t1")).await.expect("admitted");
-    let first = RunCommit { batch: 1, advance: Some(RunStatus::Starting), ..commit_of(&record) };
+    let record = stores.create.admit(new_run("r1", "t1")).await.expect("admitted").run;
+    let first = RunCommit { batch: 1, advance: Some(RunStatus::Running), ..commit_of(&record) };
     stores.commit.commit(first.clone()).await.expect("advanced");
     let back = RunCommit { batch: 2, advance: Some(RunStatus::Pending), ..commit_of(&record) };
     stores.commit.commit(back).await.expect("given back");
     assert_eq!(stores.commit.commit(first.clone()).await, Err(CommitError::OwnershipLost { run_id: run("r1"), attempt: 1 }));
-    stores.commit.commit(RunCommit { attempt: 2, ..first }).await.expect("the first of the next attempt");
+    stores
+        .commit
+        .commit(RunCommit { attempt: 2, advance: Some(RunStatus::Starting), ..first })
+        .await
+        .expect("the first of the next attempt");
     assert_eq!(status(&stores, "r1").await, RunStatus::Starting);
 }
 
 /// And do not hide numbered ones.
 pub async fn commits_without_a_number_are_written_each_time(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let record = stores.create.admit(new_run("r1", "t1")).await.expect("admitted");
+    let record = stores.create.admit(new_run("r1", "t1")).await.expect("admitted").run;
     for (batch, text) in [(1, "a"), (0, "b"), (0, "b"), (2, "c"), (1, "a")] {
         let commit = RunCommit { batch, events: vec![event("t1", "r1", text)], ..commit_of(&record) };
         assert_eq!(stores.commit.commit(commit).await, Ok(()));
@@ -94,7 +98,7 @@ pub async fn commits_without_a_number_are_written_each_time(open: impl AsyncFn()
 /// A commit before it was lost: a state with holes must not be taken for the thread's.
 pub async fn a_checkpoint_over_missing_messages_is_refused_as_a_whole(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let record = stores.create.admit(new_run("r1", "t1")).await.expect("admitted");
+    let record = stores.create.admit(new_run("r1", "t1")).await.expect("admitted").run;
     let (mut state, mut tail) = (ThreadState::default(), 0);
     let lost = says(1, "lost", &mut state, &mut tail);
     let late = says(2, "late", &mut state, &mut tail);

@@ -16,7 +16,7 @@ use crate::state::{StateUpdate, ThreadState};
 macro_rules! run_store_suite {
     ($attrs:tt $open:expr) => {
         $crate::promises! { $attrs $open, [$crate::testkit::run_store]
-            an_admitted_run_is_pending_and_holds_the_slot
+            an_admitted_run_owns_its_thread
             of_many_admissions_at_once_exactly_one_wins
             admissions_on_different_threads_do_not_hinder_each_other
             a_taken_run_id_is_refused_and_leaves_no_trace
@@ -37,6 +37,18 @@ macro_rules! run_store_suite {
             only_a_finished_run_is_deleted
             deleting_a_threads_runs_removes_their_events
         }
+        $crate::promises! { $attrs $open, [$crate::testkit::run_queue]
+            runs_begin_one_at_a_time_in_the_order_of_their_making
+            a_run_that_waits_is_written_down_and_forgotten_when_it_begins
+            a_delayed_run_waits_for_its_time_and_lets_others_before
+            of_many_claims_at_once_exactly_one_gets_a_run
+            the_thread_is_busy_until_nothing_waits
+            who_displaces_waits_for_the_one_at_work_only
+            a_run_that_was_told_to_stop_never_begins
+            a_queue_has_an_end
+            a_temporary_thread_stays_while_a_run_waits_on_it
+            a_run_that_waits_is_listed_as_pending
+        }
         $crate::promises! { $attrs $open, [$crate::testkit::repeated_commits]
             a_commit_sent_again_is_written_once
             an_end_sent_again_changes_nothing
@@ -49,14 +61,12 @@ macro_rules! run_store_suite {
 }
 
 async fn admit(stores: &RunStores, new: NewRun) -> RunRecord {
-    stores.create.admit(new).await.expect("admitted")
+    stores.create.admit(new).await.expect("admitted").run
 }
 
 async fn started(stores: &RunStores, id: &str, on: &str) -> RunRecord {
     let run = admit(stores, new_run(id, on)).await;
-    for next in [RunStatus::Starting, RunStatus::Running] {
-        stores.commit.commit(RunCommit { advance: Some(next), ..commit_of(&run) }).await.expect("advanced");
-    }
+    stores.commit.commit(RunCommit { advance: Some(RunStatus::Running), ..commit_of(&run) }).await.expect("advanced");
     get(stores, id).await
 }
 
@@ -69,11 +79,11 @@ async fn end(stores: &RunStores, run: &RunRecord, status: RunStatus) {
 }
 
 /// What was asked for is what is stored, and the thread is busy with it.
-pub async fn an_admitted_run_is_pending_and_holds_the_slot(open: impl AsyncFn() -> RunStores) {
+pub async fn an_admitted_run_owns_its_thread(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let new = new_run("r1", "t1");
     let record = admit(&stores, new.clone()).await;
-    assert_eq!((record.status, record.attempt), (RunStatus::Pending, 1));
+    assert_eq!((record.status, record.attempt), (RunStatus::Starting, 1));
     assert_eq!((&record.metadata, &record.kwargs), (&new.metadata, &new.kwargs));
     assert_eq!(record.completion, RunCompletionData::default());
     assert_eq!(record.created_at, at(0));
@@ -93,7 +103,7 @@ pub async fn of_many_admissions_at_once_exactly_one_wins(open: impl AsyncFn() ->
     .await;
     let won: Vec<_> = results.iter().flatten().collect();
     assert_eq!(won.len(), 1, "{results:?}");
-    let active = won[0].run_id.clone();
+    let active = won[0].run.run_id.clone();
     let busy = AdmitError::ThreadBusy { thread_id: thread("t1"), active };
     assert_eq!(results.iter().filter(|result| **result == Err(busy.clone())).count(), 49, "{results:?}");
 }
@@ -251,13 +261,13 @@ pub async fn the_end_frees_the_slot(open: impl AsyncFn() -> RunStores) {
 /// The status machine holds in the store too.
 pub async fn illegal_steps_are_refused(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let pending = admit(&stores, new_run("r1", "t1")).await;
+    let record = admit(&stores, new_run("r1", "t1")).await;
     let refused = |result| matches!(result, Err(CommitError::Store(StoreError::Failed(_))));
-    assert!(refused(stores.commit.commit(RunCommit { end: Some(end_in(RunStatus::Success)), ..commit_of(&pending) }).await));
-    assert!(refused(stores.commit.commit(RunCommit { end: Some(end_in(RunStatus::Starting)), ..commit_of(&pending) }).await));
-    assert!(refused(stores.commit.commit(RunCommit { advance: Some(RunStatus::Pending), ..commit_of(&pending) }).await));
-    assert_eq!(get(&stores, "r1").await, pending);
-    let unknown = RunCommit { run_id: run("r9"), ..commit_of(&pending) };
+    assert!(refused(stores.commit.commit(RunCommit { end: Some(end_in(RunStatus::Success)), ..commit_of(&record) }).await));
+    assert!(refused(stores.commit.commit(RunCommit { end: Some(end_in(RunStatus::Starting)), ..commit_of(&record) }).await));
+    assert!(refused(stores.commit.commit(RunCommit { advance: Some(RunStatus::Starting), ..commit_of(&record) }).await));
+    assert_eq!(get(&stores, "r1").await, record);
+    let unknown = RunCommit { run_id: run("r9"), ..commit_of(&record) };
     assert_eq!(stores.commit.commit(unknown).await, Err(CommitError::Gone(run("r9"))));
 }
 

@@ -26,7 +26,7 @@ macro_rules! feedback_store_suite {
 
 /// A finished run of [`USER`].
 async fn finished(stores: &ThreadStores, id: &str, on: &str) {
-    let record = stores.runs.create.admit(new_run(id, on)).await.expect("admitted");
+    let record = stores.runs.create.admit(new_run(id, on)).await.expect("admitted").run;
     let end = RunCommit { end: Some(end_in(RunStatus::Error)), ..commit_of(&record) };
     stores.runs.commit.commit(end).await.expect("ended");
 }

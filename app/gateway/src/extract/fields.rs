@@ -30,6 +30,15 @@ impl Fields {
         self.map.get(key).filter(|value| !value.is_null())
     }
 
+    /// Refuses null for each of `keys`: to leave a field out is something else.
+    pub fn refuse_nulls(&mut self, keys: &[&str]) {
+        for key in keys {
+            if self.map.get(*key).is_some_and(Value::is_null) {
+                let _none: Option<()> = self.refuse("type", key, "Input should not be null", &Value::Null);
+            }
+        }
+    }
+
     /// A text.
     pub fn text(&mut self, key: &str) -> Option<String> {
         let value = self.value(key)?.clone();

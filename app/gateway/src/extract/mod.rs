@@ -26,6 +26,9 @@ pub const BODY_LIMIT: usize = 20 * 1024 * 1024;
 /// The longest request body that is read to its end for the sake of an answer, in bytes.
 const DISCARD_LIMIT: usize = 4 * BODY_LIMIT;
 
+/// The most elements of a body that is a list.
+const BATCH_LIMIT: usize = 1_000;
+
 /// How long a client may take to send it.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -44,6 +47,10 @@ impl FromRequestParts<Arc<GatewayState>> for Dialect {
 /// A JSON object as body.
 #[derive(Debug)]
 pub struct Body(pub Fields);
+
+/// A JSON list as body, with at least one element.
+#[derive(Debug)]
+pub struct ListBody(pub Vec<Map<String, Value>>);
 
 /// A JSON object as body, or no body at all.
 #[derive(Debug)]
@@ -98,6 +105,23 @@ impl FromRequest<Arc<GatewayState>> for Body {
             Some(value) => Ok(Self(Fields::new("body", object(value)?))),
             None if platform => Err(ApiError::InvalidJson("the body is empty".to_owned())),
             None => Err(ApiError::issue(Issue::new("missing", vec!["body".into()], "Field required", &Value::Null))),
+        }
+    }
+}
+
+impl FromRequest<Arc<GatewayState>> for ListBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _state: &Arc<GatewayState>) -> Result<Self, ApiError> {
+        let refused = |kind, message: &str, input: &Value| Err(ApiError::issue(Issue::new(kind, vec!["body".into()], message, input)));
+        match read_json(request).await? {
+            Some(Value::Array(items)) if items.is_empty() => refused("too_short", "[] has less than 1 item", &json!([])),
+            Some(Value::Array(items)) if items.len() > BATCH_LIMIT => {
+                refused("too_long", &format!("List should have at most {BATCH_LIMIT} items"), &items.len().into())
+            }
+            Some(Value::Array(items)) => Ok(Self(items.into_iter().map(object).collect::<Result<_, _>>()?)),
+            Some(other) => refused("list_type", "Input should be a valid list", &other),
+            None => Err(ApiError::InvalidJson("the body is empty".to_owned())),
         }
     }
 }

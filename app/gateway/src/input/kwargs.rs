@@ -1,5 +1,6 @@
 //! The request as clients see it again with the run: complete enough to repeat it, and without secrets.
 
+use harness::ids::{RunId, ThreadId};
 use harness::runtime::runs::StreamModes;
 use serde_json::{Map, Value, json};
 
@@ -13,8 +14,18 @@ const SECRET_WORDS: &[&str] = &["secret", "token", "password", "passwd", "api_ke
 /// Keys that contain such a word and are harmless.
 const HARMLESS: &[&str] = &["max_tokens", "token_usage", "max_input_tokens", "max_output_tokens"];
 
+/// What the server decided of the run.
+pub(super) struct Shown<'a> {
+    pub(super) run: &'a RunId,
+    /// Unknown for a thread that is made only for the run.
+    pub(super) thread: Option<&'a ThreadId>,
+    pub(super) assistant: &'a str,
+    pub(super) metadata: &'a Map<String, Value>,
+    pub(super) temporary: bool,
+}
+
 /// The echo of `fields`.
-pub(super) fn echo(fields: &Fields, assistant: &str, modes: StreamModes, temporary: bool, dialect: Dialect) -> Value {
+pub(super) fn echo(fields: &Fields, shown: &Shown<'_>, modes: StreamModes, dialect: Dialect) -> Value {
     let sent = |key: &str| fields.value(key).cloned().unwrap_or(Value::Null);
     let config = fields.value("config").cloned().map(redacted).unwrap_or(Value::Null);
     if dialect == Dialect::DeerFlow {
@@ -24,24 +35,27 @@ pub(super) fn echo(fields: &Fields, assistant: &str, modes: StreamModes, tempora
         }
         return kwargs;
     }
+    let during = fields.value("checkpoint_during") != Some(&Value::Bool(false));
+    let durability = fields.value("durability").and_then(Value::as_str).unwrap_or(if during { "async" } else { "exit" });
     json!({
         "input": sent("input"),
         "command": redacted(sent("command")),
-        "config": platform_config(config, assistant),
+        "config": platform_config(config, shown, fields.value("after_seconds")),
         "context": redacted(fields.value("context").cloned().unwrap_or_else(|| json!({}))),
         "stream_mode": modes.iter().map(|mode| mode.as_str()).collect::<Vec<_>>(),
         "interrupt_before": sent("interrupt_before"),
         "interrupt_after": sent("interrupt_after"),
-        "webhook": null,
-        "feedback_keys": null,
-        "temporary": temporary,
+        "webhook": sent("webhook"),
+        "feedback_keys": sent("feedback_keys"),
+        "temporary": shown.temporary,
         "subgraphs": fields.value("stream_subgraphs") == Some(&Value::Bool(true)),
         "resumable": fields.value("stream_resumable") == Some(&Value::Bool(true)),
-        "durability": fields.value("durability").and_then(Value::as_str).unwrap_or("async"),
+        "checkpoint_during": durability != "exit",
+        "durability": durability,
     })
 }
 
-fn platform_config(config: Value, assistant: &str) -> Value {
+fn platform_config(config: Value, shown: &Shown<'_>, after_seconds: Option<&Value>) -> Value {
     let mut config = match config {
         Value::Object(map) => map,
         _ => Map::new(),
@@ -50,9 +64,13 @@ fn platform_config(config: Value, assistant: &str) -> Value {
         Some(Value::Object(map)) => map.into_iter().filter(|(key, _)| !is_server_key(key)).collect(),
         _ => Map::new(),
     };
-    configurable.insert("graph_id".to_owned(), assistant.into());
-    configurable.insert("assistant_id".to_owned(), super::assistant_uuid(assistant).to_string().into());
+    configurable.insert("__after_seconds__".to_owned(), after_seconds.cloned().unwrap_or_else(|| 0.into()));
+    configurable.insert("run_id".to_owned(), shown.run.as_str().into());
+    configurable.extend(shown.thread.map(|thread| ("thread_id".to_owned(), thread.as_str().into())));
+    configurable.insert("graph_id".to_owned(), shown.assistant.into());
+    configurable.insert("assistant_id".to_owned(), super::assistant_uuid(shown.assistant).to_string().into());
     config.insert("configurable".to_owned(), Value::Object(configurable));
+    config.insert("metadata".to_owned(), Value::Object(shown.metadata.clone()));
     Value::Object(config)
 }
 

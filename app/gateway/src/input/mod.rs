@@ -8,6 +8,7 @@ mod modes;
 mod options;
 mod run_spec;
 mod state;
+mod timing;
 
 pub use assistant::{assistant_uuid, resolve_assistant};
 pub use checkpoint::{before_cursor, checkpoint_of};

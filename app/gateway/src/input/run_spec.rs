@@ -1,15 +1,16 @@
 //! The body of a run request, read into a spec.
 
-use harness::ids::ThreadId;
+use harness::ids::{RunId, ThreadId};
 use harness::runtime::agent::AssistantInfo;
-use harness::runtime::runs::{DisconnectMode, Durability, IfNotExists, MultitaskStrategy, NodeSelector, RunScope, RunSpec};
+use harness::runtime::runs::{DisconnectMode, Durability, IfNotExists, NodeSelector, RunScope, RunSpec};
 use serde_json::{Map, Value, json};
 
 use super::checkpoint::checkpoint_of;
 use super::command::{command_issue, read_input};
-use super::kwargs::{echo, redacted_fields};
+use super::kwargs::{Shown, echo, redacted_fields};
 use super::modes::read_modes;
 use super::options::read_config;
+use super::timing::{read_delay, read_multitask};
 use super::{assistant_uuid, resolve_assistant};
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
@@ -31,6 +32,10 @@ pub struct Defaults<'a> {
     pub assistants: &'a [AssistantInfo],
     /// The id of a thread that is to be made and kept.
     pub fresh_thread: ThreadId,
+    /// The run's id.
+    pub fresh_run: RunId,
+    /// What runs on the thread inherit.
+    pub thread_metadata: &'a Map<String, Value>,
 }
 
 /// Reads the body of a run request. Unknown fields are ignored; what would silently change a run's meaning is refused.
@@ -38,8 +43,14 @@ pub struct Defaults<'a> {
 pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect, defaults: &Defaults<'_>) -> Result<RunSpec, ApiError> {
     let mut fields = Fields::new("body", body);
     refuse_unsupported(&mut fields, dialect);
+    if dialect.is_platform() {
+        fields.refuse_nulls(NOT_NULL);
+        check_words(&mut fields);
+    }
     let assistant = fields.text("assistant_id");
     let multitask = read_multitask(&mut fields, dialect);
+    let delay = read_delay(&mut fields, dialect);
+    let webhook = fields.text("webhook").filter(|_| dialect.is_platform());
     let stream_modes = read_modes(&mut fields, dialect);
     let stream_subgraphs = fields.flag("stream_subgraphs").unwrap_or_default();
     let on_disconnect = fields
@@ -78,11 +89,12 @@ pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect,
     let assistant = resolve_assistant(assistant.as_deref(), defaults.assistants, dialect)?;
     let input = read_input(&fields, command, dialect)?;
     let temporary = matches!(scope, RunScope::Stateless { temporary: true });
-    let kwargs = echo(&fields, &assistant, stream_modes, temporary, dialect);
-    let metadata = redacted_fields(read_metadata(&fields, sent_metadata, &assistant, dialect));
+    let metadata = redacted_fields(read_metadata(&fields, sent_metadata, &assistant, defaults.thread_metadata, dialect));
+    let shown = Shown { run: &defaults.fresh_run, thread: thread.as_ref(), assistant: &assistant, metadata: &metadata, temporary };
+    let kwargs = echo(&fields, &shown, stream_modes, dialect);
     Ok(RunSpec {
         scope,
-        run_id: None,
+        run_id: Some(defaults.fresh_run.clone()),
         assistant,
         input,
         config,
@@ -95,6 +107,8 @@ pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect,
         interrupt_before,
         interrupt_after,
         multitask,
+        delay,
+        webhook,
         on_disconnect,
         checkpoint,
         kwargs,
@@ -115,12 +129,9 @@ pub(super) fn unsupported(option: &str, input: &Value) -> Issue {
 fn refuse_unsupported(fields: &mut Fields, dialect: Dialect) {
     let harmless = |option: &str, value: &Value| match (option, dialect) {
         ("stream_resumable", Dialect::DeerFlow) => value == &Value::Bool(false),
-        ("stream_resumable" | "feedback_keys", Dialect::Platform) => true,
-        ("on_completion", Dialect::Platform) => matches!(value.as_str(), Some("delete" | "keep")),
-        ("after_seconds", Dialect::Platform) => value.as_f64() == Some(0.0),
-        ("if_not_exists", _) => value == "create" || (dialect.is_platform() && value == "reject"),
-        ("multitask_strategy", _) => value != "enqueue",
-        _ => false,
+        ("if_not_exists", _) => value == "create" || dialect.is_platform(),
+        ("multitask_strategy", Dialect::DeerFlow) => value != "enqueue",
+        _ => dialect.is_platform(),
     };
     for option in ["stream_resumable", "on_completion", "after_seconds", "webhook", "feedback_keys", "if_not_exists", "multitask_strategy"]
     {
@@ -130,14 +141,35 @@ fn refuse_unsupported(fields: &mut Fields, dialect: Dialect) {
     }
 }
 
-/// Absent means reject in both dialects: the platform's enqueue does not exist yet, and a queue that is none would lie.
-fn read_multitask(fields: &mut Fields, _dialect: Dialect) -> MultitaskStrategy {
-    if fields.value("multitask_strategy").is_some_and(|word| word == "enqueue") {
-        return MultitaskStrategy::Reject;
-    }
-    let words =
-        [("reject", MultitaskStrategy::Reject), ("rollback", MultitaskStrategy::Rollback), ("interrupt", MultitaskStrategy::Interrupt)];
-    fields.word("multitask_strategy", &words).unwrap_or_default()
+/// Fields for which the platform does not take null.
+const NOT_NULL: &[&str] = &[
+    "assistant_id",
+    "checkpoint",
+    "metadata",
+    "config",
+    "context",
+    "webhook",
+    "interrupt_before",
+    "interrupt_after",
+    "stream_mode",
+    "stream_subgraphs",
+    "stream_resumable",
+    "feedback_keys",
+    "multitask_strategy",
+    "if_not_exists",
+    "after_seconds",
+    "checkpoint_during",
+    "durability",
+    "on_disconnect",
+    "on_completion",
+];
+
+/// Checks what is not needed to make a spec, or only there, in words that other places read again.
+fn check_words(fields: &mut Fields) {
+    fields.word("if_not_exists", &[("create", ()), ("reject", ())]);
+    fields.word("on_completion", &[("delete", ()), ("keep", ())]);
+    fields.flag("stream_resumable");
+    fields.texts("feedback_keys");
 }
 
 /// `durability`, or `checkpoint_during` as its older spelling; DeerFlow has neither.
@@ -189,7 +221,14 @@ fn read_scope(fields: &mut Fields, target: &RunTarget, dialect: Dialect, default
     })
 }
 
-fn read_metadata(fields: &Fields, sent: Map<String, Value>, assistant: &str, dialect: Dialect) -> Map<String, Value> {
+/// The assistant's metadata, the thread's, the configuration's and the request's, later ones winning.
+fn read_metadata(
+    fields: &Fields,
+    sent: Map<String, Value>,
+    assistant: &str,
+    of_thread: &Map<String, Value>,
+    dialect: Dialect,
+) -> Map<String, Value> {
     if dialect == Dialect::DeerFlow {
         return sent;
     }
@@ -197,7 +236,7 @@ fn read_metadata(fields: &Fields, sent: Map<String, Value>, assistant: &str, dia
     let of_config =
         fields.value("config").and_then(|config| config.get("metadata")).and_then(Value::as_object).cloned().unwrap_or_default();
     let reserved = ["thread_id", "run_id", "cron_id", "auth_token"];
-    metadata.extend(of_config.into_iter().chain(sent).filter(|(key, _)| !reserved.contains(&key.as_str())));
+    metadata.extend(of_thread.clone().into_iter().chain(of_config).chain(sent).filter(|(key, _)| !reserved.contains(&key.as_str())));
     metadata.insert("graph_id".to_owned(), assistant.into());
     metadata.insert("assistant_id".to_owned(), assistant_uuid(assistant).to_string().into());
     metadata

@@ -1,6 +1,8 @@
 //! Every rule of a run request as a table, and the promise that no body is answered with anything but a spec or a reason.
 
-use harness::ids::ThreadId;
+use std::time::Duration;
+
+use harness::ids::{RunId, ThreadId};
 use harness::runtime::agent::AssistantInfo;
 use harness::runtime::runs::{
     DisconnectMode, IfNotExists, MultitaskStrategy, NodeSelector, RunInput, RunScope, RunSpec, StreamMode, StreamModes,
@@ -16,6 +18,7 @@ use crate::input::assistant_uuid;
 use Dialect::{DeerFlow, Platform};
 
 const THREAD: &str = "9b2dc817-941f-44c7-829b-8bbf38aa7cc4";
+const RUN: &str = "01a1fd47-af99-70e6-abf2-fc8451a1ca1c";
 const FRESH: &str = "1f1e587d-3940-4c3b-8004-ec8076329b7c";
 
 fn thread(id: &str) -> ThreadId {
@@ -24,7 +27,9 @@ fn thread(id: &str) -> ThreadId {
 
 fn read_at(target: &RunTarget, dialect: Dialect, body: Value) -> Result<RunSpec, ApiError> {
     let assistants = [AssistantInfo { name: "lead_agent".to_owned(), description: None }];
-    let defaults = Defaults { assistants: &assistants, fresh_thread: thread(FRESH) };
+    let metadata = json!({ "of_thread": 1, "a": 0 }).as_object().cloned().expect("an object");
+    let fresh_run = RunId::parse(RUN).expect("a run id");
+    let defaults = Defaults { assistants: &assistants, fresh_thread: thread(FRESH), fresh_run, thread_metadata: &metadata };
     into_spec(body.as_object().cloned().unwrap_or_default(), target, dialect, &defaults)
 }
 
@@ -56,6 +61,7 @@ fn an_empty_body_has_the_defaults_of_its_dialect() {
 
     let platform = read(Platform, with_assistant(json!({}))).expect("a spec");
     assert_eq!(platform.on_disconnect, DisconnectMode::Continue);
+    assert_eq!((platform.multitask, platform.delay), (MultitaskStrategy::Enqueue, Duration::ZERO));
     assert_eq!(platform.metadata["assistant_id"], assistant_uuid("lead_agent").to_string());
     assert!(!platform.echo_input);
 }
@@ -223,8 +229,19 @@ fn the_platform_has_rules_of_its_own() {
     for (body, expected) in [
         (json!({ "stream_mode": ["messages", "custom"], "stream_resumable": true, "feedback_keys": ["a"] }), 200),
         (json!({ "stream_mode": ["tools"] }), 422),
-        (json!({ "multitask_strategy": "enqueue" }), 422),
-        (json!({ "webhook": "http://x" }), 422),
+        (json!({ "multitask_strategy": "enqueue" }), 200),
+        (json!({ "multitask_strategy": "bogus" }), 422),
+        (json!({ "webhook": "http://x", "after_seconds": 1.5, "durability": "exit", "checkpoint_during": false }), 200),
+        (json!({ "webhook": null }), 422),
+        (json!({ "metadata": null }), 422),
+        (json!({ "input": null, "command": null }), 200),
+        (json!({ "after_seconds": "1" }), 422),
+        (json!({ "after_seconds": 1e12 }), 422),
+        (json!({ "after_seconds": -3 }), 200),
+        (json!({ "durability": "never" }), 422),
+        (json!({ "checkpoint_during": 1 }), 422),
+        (json!({ "feedback_keys": "a" }), 422),
+        (json!({ "on_completion": "bogus" }), 422),
         (json!({ "config": { "configurable": { "a": 1 } }, "context": { "b": 1 } }), 400),
         (json!({ "config": "x" }), 422),
         (json!({ "checkpoint_id": "not-a-uuid" }), 422),
@@ -251,7 +268,11 @@ fn the_platform_s_echo_is_complete_and_without_secrets() {
     .expect("a spec");
     assert_eq!(spec.kwargs["config"]["configurable"]["mine"], 1);
     assert_eq!(spec.kwargs["config"]["configurable"]["graph_id"], "lead_agent");
-    assert_eq!(spec.kwargs["resumable"], true);
+    assert_eq!(spec.kwargs["config"]["configurable"]["thread_id"], THREAD);
+    assert_eq!(spec.kwargs["config"]["configurable"]["run_id"], RUN);
+    assert_eq!(spec.kwargs["config"]["metadata"], Value::Object(spec.metadata.clone()));
+    assert_eq!((&spec.kwargs["resumable"], &spec.kwargs["checkpoint_during"]), (&json!(true), &json!(true)));
+    assert_eq!(spec.metadata["of_thread"], 1);
     let echoed = spec.kwargs.to_string();
     assert!(!echoed.contains("evil") && !echoed.contains("s3cret"), "{echoed}");
     assert_eq!((&spec.metadata["a"], &spec.metadata["mk"], spec.metadata.get("run_id")), (&json!(1), &json!(2), None));
@@ -298,6 +319,11 @@ fn key() -> impl Strategy<Value = String> {
         "interrupt_before",
         "stream_mode",
         "stream_subgraphs",
+        "after_seconds",
+        "webhook",
+        "durability",
+        "on_completion",
+        "feedback_keys",
         "on_disconnect",
         "multitask_strategy",
         "if_not_exists",

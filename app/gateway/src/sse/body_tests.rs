@@ -13,7 +13,7 @@ use crate::sse::Style;
 const STYLE: Style = Style { dialect: Dialect::DeerFlow, ids: true };
 
 fn event(seq: u64, name: &'static str, data: impl Into<Bytes>) -> StreamItem {
-    StreamItem::Event(StreamEvent { id: EventId { seq, attempt: 1 }, event: name.into(), data: data.into() })
+    StreamItem::Event(StreamEvent { id: EventId { seq, attempt: 1 }, event: name.into(), data: data.into().into() })
 }
 
 fn of(items: Vec<StreamItem>) -> EventStream {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
-use harness::runtime::stream_bridge::{Gap, StreamEvent};
+use harness::runtime::stream_bridge::{EventData, Gap, StreamEvent};
 
 use crate::dialect::Dialect;
 
@@ -52,18 +52,23 @@ impl Frames {
     /// An event of a run.
     pub fn event(&mut self, event: &StreamEvent) {
         let id = self.style.ids.then(|| event.id.to_string());
-        self.frame(&event.event, &event.data, id.as_deref());
+        self.frame(&event.event, event.data.pieces(), id.as_deref());
+    }
+
+    /// An event under an id that is not its run's.
+    pub fn named(&mut self, event: &str, data: &EventData, id: &str) {
+        self.frame(event, data.pieces(), Some(id));
     }
 
     /// The hole in a replay; nothing follows it.
     pub fn gap(&mut self, gap: &Gap) {
         let data = serde_json::to_vec(gap).map(Bytes::from).unwrap_or_else(|_| Bytes::from_static(b"null"));
-        self.frame("gap", &data, None);
+        self.frame("gap", [&data], None);
     }
 
     /// The run's end.
     pub fn end(&mut self) {
-        self.frame("end", &Bytes::from_static(b"null"), None);
+        self.frame("end", [&Bytes::from_static(b"null")], None);
     }
 
     /// A comment that shows the stream lives.
@@ -74,12 +79,14 @@ impl Frames {
         self.put(end);
     }
 
-    fn frame(&mut self, event: &str, data: &Bytes, id: Option<&str>) {
+    fn frame<const N: usize>(&mut self, event: &str, data: [&Bytes; N], id: Option<&str>) {
         let end = self.style.dialect.line_end();
         for piece in ["event: ", event, end, "data: "] {
             self.put(piece);
         }
-        self.data(data);
+        for piece in data {
+            self.data(piece);
+        }
         self.put(end);
         if let Some(id) = id {
             for piece in ["id: ", id, end] {
@@ -112,7 +119,7 @@ mod tests {
     use harness::runtime::stream_bridge::EventId;
 
     fn event(data: &'static [u8]) -> StreamEvent {
-        StreamEvent { id: EventId { seq: 3, attempt: 1 }, event: "values".into(), data: Bytes::from_static(data) }
+        StreamEvent { id: EventId { seq: 3, attempt: 1 }, event: "values".into(), data: Bytes::from_static(data).into() }
     }
 
     fn written(style: Style, write: impl FnOnce(&mut Frames)) -> String {
@@ -159,11 +166,11 @@ mod tests {
         frames.event(&event(b"2"));
         assert!(frames.next_chunk().is_some());
         assert!(frames.next_chunk().is_none());
-        let large = StreamEvent { data: Bytes::from(vec![b'x'; SHARE_FROM]), ..event(b"") };
+        let large = StreamEvent { data: Bytes::from(vec![b'x'; SHARE_FROM]).into(), ..event(b"") };
         frames.event(&large);
         frames.event(&event(b"3"));
         let chunks: Vec<Bytes> = std::iter::from_fn(|| frames.next_chunk()).collect();
         assert_eq!(chunks.len(), 3);
-        assert_eq!(chunks[1].as_ptr(), large.data.as_ptr());
+        assert_eq!(chunks[1].as_ptr(), large.data.pieces()[0].as_ptr());
     }
 }

@@ -29,14 +29,20 @@ pub fn run_location(dialect: Dialect, thread: &ThreadId, run: &RunId, follow: &s
     ]
 }
 
-/// The response of an event stream, with headers that keep proxies from holding it back.
-#[tracing::instrument(name = "respond", skip_all)]
-pub fn event_stream_response(dialect: Dialect, location: Option<[(HeaderName, HeaderValue); 2]>, events: EventStream) -> Response {
+/// Headers of an event stream that keep proxies from holding it back.
+pub fn event_stream_headers(dialect: Dialect) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(dialect.cache_control()));
     headers.insert(header::CONNECTION, HeaderValue::from_static("keep-alive"));
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    headers
+}
+
+/// The response of an event stream.
+#[tracing::instrument(name = "respond", skip_all)]
+pub fn event_stream_response(dialect: Dialect, location: Option<[(HeaderName, HeaderValue); 2]>, events: EventStream) -> Response {
+    let mut headers = event_stream_headers(dialect);
     headers.extend(location.into_iter().flatten());
     (headers, Body::from_stream(events)).into_response()
 }

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::ports::{CatalogView, FeatureView, ModelView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits};
 use deerflow_gateway::visitors::{Hosts, Visitors};
+use deerflow_gateway::webhooks::WebhookPolicy;
 use harness::clock::{Clock, SystemClock};
 use harness::ids::{IdSource, SystemIds, ThreadId};
 use harness::messages::Message;
@@ -192,6 +193,7 @@ impl Gateway {
             assistants: Arc::new(OneAgent),
             info: Arc::new(Catalog),
             files: files.clone(),
+            webhooks: WebhookPolicy::default(),
             visitors: Visitors::new(Hosts::LoopbackAnd(vec![]), vec!["https://ui.test".to_owned()]),
             started_at: clock.now(),
             clock,

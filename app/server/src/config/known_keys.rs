@@ -40,7 +40,7 @@ static PLACES: &[Place] = &[
          memory agents_api acp_agents subagents guardrails authorization input_polish suggestions \
          circuit_breaker llm_call channel_connections loop_detection tool_progress read_before_write \
          safety_finish_reason auth database run_events agent_storage scheduler mcp_tasks checkpointer \
-         stream_bridge run_ownership dedupe_storage config_version uploads channels runs testing",
+         stream_bridge run_ownership dedupe_storage config_version uploads channels runs webhooks testing",
     ),
     closed("logging", "enhance"),
     closed("logging.enhance", "enabled format"),
@@ -184,6 +184,7 @@ static PLACES: &[Place] = &[
         "type redis_url queue_maxsize max_connections stream_ttl_seconds \
          recovered_stream_cleanup_delay_seconds",
     ),
+    closed("webhooks", "allow_private"),
     closed("run_ownership", "lease_seconds grace_seconds heartbeat_enabled"),
     closed("dedupe_storage", "backend"),
     closed("uploads", "max_files max_file_size max_total_size auto_convert_documents pdf_converter"),

@@ -9,7 +9,7 @@ use super::*;
 
 const FILE: &str = "config.yaml";
 /// Sections whose every key has a type, at each place of the table.
-const TYPED_PLACES: [&str; 27] = [
+const TYPED_PLACES: [&str; 28] = [
     "logging",
     "logging.enhance",
     "token_usage",
@@ -22,6 +22,7 @@ const TYPED_PLACES: [&str; 27] = [
     "llm_call",
     "circuit_breaker",
     "run_ownership",
+    "webhooks",
     "run_events",
     "database",
     "database.checkpoint_delta",

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::visitors::{Hosts, Visitors};
+use deerflow_gateway::webhooks::{SenderOptions, WebhookPolicy, WebhookSender};
 use harness::clock::{Clock, SystemClock};
 use harness::ids::SystemIds;
 use harness::runtime::runs::{NullObserver, RunsFacade, RuntimeParts};
@@ -72,6 +73,9 @@ impl App {
             },
             limits::of(&now),
         ));
+        let policy = WebhookPolicy { allow_private: now.webhooks.allow_private };
+        let options = SenderOptions { policy, ..SenderOptions::default() };
+        WebhookSender::new(stores.webhooks, clock.clone(), options)?.start(&tasks);
         let recovered = runs.recover().await?;
         if recovered > 0 {
             tracing::warn!(runs = recovered, "ended runs that a former process left unfinished");
@@ -86,6 +90,7 @@ impl App {
             assistants: agents,
             info: Arc::new(catalog::ConfigCatalog(config.clone())),
             files: Arc::new(files),
+            webhooks: policy,
             visitors: visitors(settings),
             started_at: clock.now(),
             clock,

@@ -7,12 +7,12 @@ use deerflow_domain::feedback::FeedbackStore;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_stores::{
     Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlFeedbackStore, SqlRunEventStore,
-    SqlRunStore, SqlThreadStore,
+    SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
 };
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend};
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::memory::MemoryStores;
-use harness::runtime::runs::store::{RunCommitStore, RunEventStore};
+use harness::runtime::runs::store::{RunCommitStore, RunEventStore, WebhookOutbox};
 use harness::runtime::tasks::Tasks;
 
 use crate::config::Settings;
@@ -26,6 +26,7 @@ pub(super) struct Stores {
     pub(super) checkpoints: Arc<dyn Checkpointer>,
     pub(super) threads: Arc<dyn ThreadStore>,
     pub(super) feedback: Arc<dyn FeedbackStore>,
+    pub(super) webhooks: Arc<dyn WebhookOutbox>,
 }
 
 impl Stores {
@@ -56,7 +57,8 @@ impl Stores {
             commits,
             events,
             checkpoints: Arc::new(SqlCheckpointer::new(database.clone())),
-            feedback: Arc::new(SqlFeedbackStore::new(database)),
+            feedback: Arc::new(SqlFeedbackStore::new(database.clone())),
+            webhooks: Arc::new(SqlWebhookOutbox::new(database)),
             threads: Arc::new(threads),
         })
     }

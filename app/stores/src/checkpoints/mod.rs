@@ -13,7 +13,7 @@ use harness::runtime::checkpoint::{
 
 use crate::connect::Database;
 
-pub(crate) use write::{delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, write_checkpoints};
+pub(crate) use write::{add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, refuse_incomplete};
 
 /// Checkpoints over SQL.
 #[derive(Debug, Clone)]

@@ -2,70 +2,94 @@
 
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::checkpoint::{CheckpointWrite, LogRange};
-use sea_orm::sea_query::Expr;
+use sea_orm::sea_query::{Expr, SelectStatement};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, PaginatorTrait, QueryFilter,
-    QueryOrder, QuerySelect, Statement, Value,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, QueryFilter, QueryOrder, QueryResult, QuerySelect,
+    QueryTrait, Statement, Value,
 };
 
 use super::read::{RANGES_PER_SELECT, in_ranges, union};
 use super::row::{message_rows, meta, new_row};
 use crate::entity::{checkpoint, checkpoint_message};
 use crate::error::Fault;
+use crate::script::{Script, all_tagged};
 use crate::tx::TxError;
 
-/// Rows per statement, far below the limits of both databases.
-const ROWS_PER_INSERT: usize = 500;
-
-/// Writes checkpoints and the messages that are new with them: one statement each, however many there are.
+/// Writes checkpoints and the messages that are new with them.
 pub(crate) async fn write_checkpoints<E>(tx: &DatabaseTransaction, writes: &[CheckpointWrite]) -> Result<(), TxError<E>> {
-    let mut messages: Vec<_> = writes.iter().flat_map(message_rows).collect();
-    while !messages.is_empty() {
-        let rest = messages.split_off(messages.len().min(ROWS_PER_INSERT));
-        let rows = messages.into_iter().map(IntoActiveModel::into_active_model);
-        checkpoint_message::Entity::insert_many(rows).exec_without_returning(tx).await?;
-        messages = rest;
-    }
-    for some in writes.chunks(ROWS_PER_INSERT) {
-        let rows: Vec<_> = some.iter().filter(|write| !write.amends).map(|write| new_row(write).into_active_model()).collect();
-        if !rows.is_empty() {
-            checkpoint::Entity::insert_many(rows).exec_without_returning(tx).await?;
-        }
-        for write in some.iter().filter(|write| write.amends) {
-            amend(tx, write).await?;
-        }
-    }
-    refuse_missing_messages(tx, writes).await
+    let mut script = Script::new(tx);
+    add_checkpoints(&mut script, writes);
+    refuse_incomplete(&script.run(tx).await?, writes)
 }
+
+const CHECKPOINTS: &str = "checkpoints (thread_id, checkpoint_id, parent_id, run_id, source, step, layout_json, channels_json, \
+    next_json, machine_json, metadata_json, created_at)";
 
 /// Writes anew what is due at a checkpoint that is there.
-async fn amend<E>(tx: &DatabaseTransaction, write: &CheckpointWrite) -> Result<(), TxError<E>> {
-    let row = new_row(write);
-    let changed = checkpoint::Entity::update_many()
-        .col_expr(checkpoint::Column::NextJson, Expr::value(row.next_json))
-        .col_expr(checkpoint::Column::MachineJson, Expr::value(row.machine_json))
-        .filter(checkpoint::Column::ThreadId.eq(row.thread_id))
-        .filter(checkpoint::Column::CheckpointId.eq(row.checkpoint_id.as_str()))
-        .exec(tx)
-        .await?;
-    if changed.rows_affected == 1 {
-        return Ok(());
+const AMEND: &str = "\
+    UPDATE checkpoints SET next_json = ?, machine_json = ? WHERE thread_id = ? AND checkpoint_id = ? \
+    RETURNING 'amended'";
+
+/// Adds the rows of checkpoints and of the messages that are new with them, and counts what [`refuse_incomplete`] looks at.
+/// All writes are of one thread.
+pub(crate) fn add_checkpoints(script: &mut Script, writes: &[CheckpointWrite]) {
+    let Some(CheckpointWrite { meta, .. }) = writes.first() else { return };
+    let messages = writes.iter().flat_map(message_rows).map(message_values);
+    script.add_rows("checkpoint_messages (thread_id, place, message_json)", "(?, ?, ?)", messages);
+    let new = writes.iter().filter(|write| !write.amends).map(new_row).map(checkpoint_values);
+    script.add_rows(CHECKPOINTS, "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", new);
+    for write in writes.iter().filter(|write| write.amends) {
+        let row = new_row(write);
+        script.add(AMEND, [row.next_json.into(), row.machine_json.into(), row.thread_id.into(), row.checkpoint_id.into()]);
     }
-    Err(TxError::Db(Fault::Failed(format!("checkpoint {} is not there to be amended", row.checkpoint_id))))
+    for ranges in union(writes.iter().map(|write| &write.layout)).chunks(RANGES_PER_SELECT) {
+        script.add_built(&count_in_ranges(&meta.thread_id, ranges));
+    }
 }
 
-/// A checkpoint that names messages the log does not have could never be read, nor could what follows it. All writes are of one
-/// thread.
-async fn refuse_missing_messages<E>(tx: &DatabaseTransaction, writes: &[CheckpointWrite]) -> Result<(), TxError<E>> {
+fn message_values(row: checkpoint_message::Model) -> Vec<Value> {
+    vec![row.thread_id.into(), row.place.into(), row.message_json.into()]
+}
+
+fn checkpoint_values(row: checkpoint::Model) -> Vec<Value> {
+    vec![
+        row.thread_id.into(),
+        row.checkpoint_id.into(),
+        row.parent_id.into(),
+        row.run_id.into(),
+        row.source.into(),
+        row.step.into(),
+        row.layout_json.into(),
+        row.channels_json.into(),
+        row.next_json.into(),
+        row.machine_json.into(),
+        row.metadata_json.into(),
+        row.created_at.into(),
+    ]
+}
+
+/// How many of the messages there are, tagged.
+fn count_in_ranges(thread: &ThreadId, ranges: &[LogRange]) -> SelectStatement {
+    let places = Expr::col(checkpoint_message::Column::Place).count();
+    in_ranges(thread, ranges).select_only().expr(Expr::val("messages")).expr(places).into_query()
+}
+
+/// A checkpoint that names messages the log does not have could never be read, nor could what follows it; one that is not there
+/// cannot be amended.
+pub(crate) fn refuse_incomplete<E>(rows: &[QueryResult], writes: &[CheckpointWrite]) -> Result<(), TxError<E>> {
     let Some(CheckpointWrite { meta, .. }) = writes.first() else { return Ok(()) };
-    for ranges in union(writes.iter().map(|write| &write.layout)).chunks(RANGES_PER_SELECT) {
-        let named =
-            ranges.iter().fold(0_u64, |sum, LogRange(first, last)| sum.saturating_add(last.saturating_sub(*first).saturating_add(1)));
-        let there = in_ranges(&meta.thread_id, ranges).count(tx).await?;
-        if there != named {
-            let text = format!("checkpoint {} needs {named} messages of which the log has {there}", meta.checkpoint_id);
-            return Err(TxError::Db(Fault::Failed(text)));
-        }
+    let length = |LogRange(first, last): &LogRange| last.saturating_sub(*first).saturating_add(1);
+    let named = union(writes.iter().map(|write| &write.layout)).iter().map(length).fold(0_u64, u64::saturating_add);
+    let mut there = 0_u64;
+    for row in all_tagged(rows, "messages") {
+        there = there.saturating_add(u64::try_from(row.try_get_by_index::<i64>(1)?).unwrap_or_default());
+    }
+    if there != named {
+        let text = format!("checkpoint {} needs {named} messages of which the log has {there}", meta.checkpoint_id);
+        return Err(TxError::Db(Fault::Failed(text)));
+    }
+    if all_tagged(rows, "amended").count() != writes.iter().filter(|write| write.amends).count() {
+        return Err(TxError::Db(Fault::Failed(format!("a checkpoint of thread {} is not there to be amended", meta.thread_id))));
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ pub(crate) mod feedback;
 pub(crate) mod run;
 pub(crate) mod run_event;
 pub(crate) mod thread;
+pub(crate) mod webhook;
 
 use chrono::{DateTime, Utc};
 

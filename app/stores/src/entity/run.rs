@@ -24,6 +24,9 @@ pub(crate) struct Model {
     pub(crate) completion_json: Option<String>,
     /// The number of the attempt's last commit, 0 while none had one.
     pub(crate) last_batch: i64,
+    /// What to start the run from, while it waits.
+    pub(crate) recipe_json: Option<String>,
+    pub(crate) webhook: Option<String>,
     pub(crate) created_at: i64,
     pub(crate) updated_at: i64,
 }

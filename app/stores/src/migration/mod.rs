@@ -3,6 +3,7 @@
 mod m0001_baseline;
 mod m0002_feedback;
 mod m0003_run_batches;
+mod m0004_run_queue;
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
 use sea_orm_migration::{MigrationTrait, MigratorTrait};
@@ -11,7 +12,12 @@ struct Migrator;
 
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(m0001_baseline::Baseline), Box::new(m0002_feedback::Feedback), Box::new(m0003_run_batches::RunBatches)]
+        vec![
+            Box::new(m0001_baseline::Baseline),
+            Box::new(m0002_feedback::Feedback),
+            Box::new(m0003_run_batches::RunBatches),
+            Box::new(m0004_run_queue::RunQueue),
+        ]
     }
 }
 

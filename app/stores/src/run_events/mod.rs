@@ -6,4 +6,4 @@ mod sql;
 
 pub use jsonl::JsonlRunEventStore;
 pub use sql::SqlRunEventStore;
-pub(crate) use sql::{append_events, delete_thread_events};
+pub(crate) use sql::{add_events, delete_thread_events};

@@ -8,18 +8,16 @@ use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, StoreError, category};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, PaginatorTrait, QueryFilter,
-    QueryOrder, QuerySelect, Select, Statement, Value,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
+    Select, Statement, Value,
 };
 
 use crate::connect::Database;
 use crate::entity::{micros, moment, run_event};
 use crate::error::read;
 use crate::runs::{from_json, json_text};
+use crate::script::Script;
 use crate::tx::TxError;
-
-/// Rows per statement: nine values each, far below the limits of both databases.
-const ROWS_PER_INSERT: usize = 500;
 
 /// The journal over SQL.
 #[derive(Debug, Clone)]
@@ -95,43 +93,56 @@ fn saturated(seq: u64) -> i64 {
     i64::try_from(seq).unwrap_or(i64::MAX)
 }
 
-/// Gives `count` numbers of a thread's journal and returns the last. The row it locks keeps others from the same thread until
-/// the transaction ends, so seq rises in the order of commit.
+/// Gives so many numbers of a thread's journal. The row it locks keeps others from the same thread until the transaction ends, so
+/// seq rises in the order of commit.
 const TAKE_SEQS: &str = "\
-    INSERT INTO run_event_counters (thread_id, last_seq) VALUES ($1, $2) \
+    INSERT INTO run_event_counters (thread_id, last_seq) VALUES (?, ?) \
     ON CONFLICT (thread_id) DO UPDATE SET last_seq = run_event_counters.last_seq + excluded.last_seq \
-    RETURNING last_seq";
+    RETURNING 'last_seq', last_seq, thread_id";
 
-/// Writes events in order and returns the seq of each.
-pub(crate) async fn append_events<E>(tx: &DatabaseTransaction, events: &[NewRunEvent]) -> Result<Vec<u64>, TxError<E>> {
-    if events.is_empty() {
-        return Ok(vec![]);
-    }
-    let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
+/// An event's place is told as its distance from the last that was given.
+const EVENT: &str = "((SELECT last_seq FROM run_event_counters WHERE thread_id = ?) - ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+const EVENTS: &str = "run_events (seq, thread_id, run_id, user_id, event_type, category, content, event_metadata, created_at)";
+
+/// Adds what writes events in their order.
+pub(crate) fn add_events(script: &mut Script, events: &[NewRunEvent]) {
+    let mut left: BTreeMap<&str, i64> = BTreeMap::new();
     for event in events {
-        *counts.entry(event.thread_id.as_str()).or_default() += 1;
+        *left.entry(event.thread_id.as_str()).or_default() += 1;
     }
     // In the order of thread ids: two batches over the same threads do not lock each other out.
-    for (thread, count) in &mut counts {
-        let values: [Value; 2] = [(*thread).into(), (*count).into()];
-        let row = tx.query_one_raw(Statement::from_sql_and_values(tx.get_database_backend(), TAKE_SEQS, values)).await?;
-        let last: i64 = row.ok_or_else(|| DbErr::RecordNotInserted)?.try_get_by_index(0)?;
-        *count = last - *count;
+    for (thread, count) in &left {
+        script.add(TAKE_SEQS, [(*thread).into(), (*count).into()]);
     }
-    let mut seqs = Vec::with_capacity(events.len());
-    let mut rows = Vec::with_capacity(events.len());
+    script.add_rows(
+        EVENTS,
+        EVENT,
+        events.iter().map(|event| {
+            let left = left.entry(event.thread_id.as_str()).or_default();
+            *left -= 1;
+            event_values(event, *left)
+        }),
+    );
+}
+
+/// Writes events in order and returns the seq of each.
+async fn append_events<E>(tx: &DatabaseTransaction, events: &[NewRunEvent]) -> Result<Vec<u64>, TxError<E>> {
+    let mut script = Script::new(tx);
+    add_events(&mut script, events);
+    let mut next: BTreeMap<String, i64> = BTreeMap::new();
+    for row in script.run(tx).await? {
+        let (last, thread): (i64, String) = (row.try_get_by_index(1)?, row.try_get_by_index(2)?);
+        next.insert(thread, last + 1);
+    }
     for event in events {
-        let seq = counts.entry(event.thread_id.as_str()).or_default();
+        *next.entry(event.thread_id.to_string()).or_default() -= 1;
+    }
+    let seq_of = |event: &NewRunEvent| {
+        let seq = next.entry(event.thread_id.to_string()).or_default();
         *seq += 1;
-        seqs.push(u64::try_from(*seq).unwrap_or_default());
-        rows.push(row(event, *seq));
-    }
-    while !rows.is_empty() {
-        let rest = rows.split_off(rows.len().min(ROWS_PER_INSERT));
-        run_event::Entity::insert_many(rows.into_iter().map(IntoActiveModel::into_active_model)).exec_without_returning(tx).await?;
-        rows = rest;
-    }
-    Ok(seqs)
+        u64::try_from(*seq - 1).unwrap_or_default()
+    };
+    Ok(events.iter().map(seq_of).collect())
 }
 
 /// Removes a thread's events and its counter.
@@ -153,18 +164,19 @@ fn delete_run_events<'a>(
     })
 }
 
-fn row(event: &NewRunEvent, seq: i64) -> run_event::Model {
-    run_event::Model {
-        thread_id: event.thread_id.to_string(),
-        seq,
-        run_id: event.run_id.to_string(),
-        user_id: event.user_id.clone(),
-        event_type: event.event_type.clone(),
-        category: event.category.clone(),
-        content: json_text(&event.content),
-        event_metadata: json_text(&event.metadata),
-        created_at: micros(event.created_at),
-    }
+fn event_values(event: &NewRunEvent, before_last: i64) -> Vec<Value> {
+    vec![
+        event.thread_id.as_str().into(),
+        before_last.into(),
+        event.thread_id.as_str().into(),
+        event.run_id.as_str().into(),
+        event.user_id.clone().into(),
+        event.event_type.as_str().into(),
+        event.category.as_str().into(),
+        json_text(&event.content).into(),
+        json_text(&event.metadata).into(),
+        micros(event.created_at).into(),
+    ]
 }
 
 /// An unreadable row is left out, and said so, rather than hiding the whole journal.

@@ -1,22 +1,24 @@
 //! What a run reaches becomes durable: guard, journal, checkpoints and end in one transaction.
 
 use async_trait::async_trait;
-use harness::ids::ThreadId;
 use harness::runtime::runs::store::{CommitError, RunCommit, RunCommitStore, RunEnd, StoreError};
 use harness::runtime::runs::{RunStatus, ThreadStatus};
-use sea_orm::sea_query::Expr;
+use sea_orm::sea_query::{Expr, Query};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, Statement, Value,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, QueryResult,
+    QueryTrait, UpdateMany,
 };
 
 use super::SqlRunStore;
 use super::row::json_text;
-use crate::checkpoints::{delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, write_checkpoints};
+use crate::checkpoints::{add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, refuse_incomplete};
 use crate::entity::{micros, plain, run, thread};
 use crate::error::{Fault, FromFault, read};
 use crate::feedback::delete_feedback_of;
-use crate::run_events::{append_events, delete_thread_events};
+use crate::run_events::{add_events, delete_thread_events};
+use crate::script::{Script, tagged};
 use crate::tx::TxError;
+use crate::webhooks::keep_call;
 
 /// What a commit did besides what it was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,12 +105,10 @@ impl SqlRunStore {
 }
 
 async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLeft, TxError<NotWritten>> {
-    // The thread's row before the run's, as in admission.
-    let left = match &commit.end {
-        Some(end) => end_thread(tx, commit, end).await?,
-        None => ThreadLeft::Stays,
-    };
-    guard(tx, commit).await?;
+    let left = guard(tx, commit).await?;
+    if let Some(call) = commit.end.as_ref().and_then(|end| end.webhook.as_ref()) {
+        keep_call(tx, commit, call).await?;
+    }
     if left == ThreadLeft::Gone {
         forget_text(tx, commit).await?;
         thread::Entity::delete_by_id(commit.thread_id.as_str()).exec(tx).await?;
@@ -117,62 +117,92 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
         delete_thread_checkpoints(tx, &commit.thread_id).await?;
         return Ok(left);
     }
-    append_events(tx, &commit.events).await?;
+    let mut script = Script::new(tx);
+    add_events(&mut script, &commit.events);
     if commit.end.as_ref().is_some_and(|end| end.discard_checkpoints) {
+        script.run(tx).await?;
         delete_run_checkpoints(tx, &commit.thread_id, &commit.run_id).await?;
         let status = ThreadStatus::at_rest(is_anything_due(tx, &commit.thread_id).await?);
-        set_thread_status(tx, &commit.thread_id, status).await?;
+        rest_thread(tx, commit, status).await?;
     } else {
-        write_checkpoints(tx, &commit.checkpoints).await?;
+        add_checkpoints(&mut script, &commit.checkpoints);
+        refuse_incomplete(&script.run(tx).await?, &commit.checkpoints)?;
     }
     Ok(left)
 }
 
-/// Leaves of the run what says how it ended, and nothing of what was said in it.
+/// Leaves of the thread's runs what says how they ended, and nothing of what was said in them.
 async fn forget_text(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<(), DbErr> {
     let completion = commit.end.as_ref().map(|end| json_text(&end.completion.clone().without_text()));
+    let own =
+        Expr::case(run::Column::RunId.eq(commit.run_id.as_str()), Expr::value(completion)).finally(Expr::value(Option::<String>::None));
     run::Entity::update_many()
         .col_expr(run::Column::KwargsJson, Expr::value("{}"))
-        .col_expr(run::Column::CompletionJson, Expr::value(completion))
-        .filter(run::Column::RunId.eq(commit.run_id.as_str()))
+        .col_expr(run::Column::CompletionJson, own.into())
+        .filter(run::Column::ThreadId.eq(commit.thread_id.as_str()))
         .exec(tx)
         .await?;
     Ok(())
 }
 
-async fn set_thread_status(tx: &DatabaseTransaction, thread: &ThreadId, status: ThreadStatus) -> Result<(), DbErr> {
-    thread::Entity::update_many()
-        .col_expr(thread::Column::Status, Expr::value(status.as_str()))
-        .filter(thread::Column::ThreadId.eq(thread.as_str()))
-        .exec(tx)
-        .await?;
-    Ok(())
+/// The thread's status, unless others of its runs are not over.
+async fn rest_thread(tx: &DatabaseTransaction, commit: &RunCommit, status: ThreadStatus) -> Result<(), DbErr> {
+    let mut script = Script::new(tx);
+    script.add(REST_THREAD, [status.as_str().into(), commit.thread_id.as_str().into(), commit.run_id.as_str().into()]);
+    script.run(tx).await.map(drop)
 }
+
+const REST_THREAD: &str = "\
+    UPDATE threads_meta SET status = ? WHERE thread_id = ? AND NOT EXISTS (\
+        SELECT 1 FROM runs WHERE runs.thread_id = threads_meta.thread_id AND runs.run_id <> ? \
+            AND runs.status IN ('pending', 'starting', 'running'))";
+
+const LOCK_THREAD: &str = "SELECT 'locked' FROM threads_meta WHERE thread_id = ? FOR UPDATE";
 
 const END_THREAD: &str = "\
-    UPDATE threads_meta SET status = $2, updated_at = $3, display_name = COALESCE($4, display_name) \
-    WHERE thread_id = $1 RETURNING temporary";
+    UPDATE threads_meta SET updated_at = ?, display_name = COALESCE(?, display_name), status = CASE WHEN EXISTS (\
+        SELECT 1 FROM runs WHERE runs.thread_id = threads_meta.thread_id AND runs.run_id <> ? \
+            AND runs.status IN ('pending', 'starting', 'running')) THEN 'busy' ELSE ? END \
+    WHERE thread_id = ? RETURNING 'thread', temporary, status";
 
-async fn end_thread(tx: &DatabaseTransaction, commit: &RunCommit, end: &RunEnd) -> Result<ThreadLeft, TxError<NotWritten>> {
-    let values: [Value; 4] = [
-        commit.thread_id.as_str().into(),
-        end.thread_status.as_str().into(),
-        micros(commit.at).into(),
-        end.title.as_deref().map(plain).into(),
-    ];
-    let row = tx.query_one_raw(Statement::from_sql_and_values(tx.get_database_backend(), END_THREAD, values)).await?;
-    let temporary = row.map(|row| row.try_get_by_index::<bool>(0)).transpose()?;
-    Ok(if temporary == Some(true) { ThreadLeft::Gone } else { ThreadLeft::Stays })
+fn end_thread(script: &mut Script, commit: &RunCommit, end: &RunEnd, backend: DbBackend) {
+    let thread = commit.thread_id.as_str();
+    if backend == DbBackend::Postgres {
+        // Locked by a statement of its own: the next one then sees which runs others admitted while this waited.
+        script.add(LOCK_THREAD, [thread.into()]);
+    }
+    let title = end.title.as_deref().map(plain);
+    let (run, status) = (commit.run_id.as_str(), end.thread_status.as_str());
+    script.add(END_THREAD, [micros(commit.at).into(), title.into(), run.into(), status.into(), thread.into()]);
 }
 
-/// Writes the run's row, if this attempt still owns it and the step is legal from where it is.
-async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<(), TxError<NotWritten>> {
+/// Writes the rows of thread and run, if this attempt still owns the run and the step is legal from where it is.
+async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLeft, TxError<NotWritten>> {
+    let mut script = Script::new(tx);
+    // The thread's row before the run's, as in admission.
+    if let Some(end) = &commit.end {
+        end_thread(&mut script, commit, end, tx.get_database_backend());
+    }
+    let mut update = guarded_update(commit).into_query();
+    update.returning(Query::returning().expr(Expr::val("run")));
+    script.add_built(&update);
+    let rows = script.run(tx).await?;
+    if tagged(&rows, "run").is_none() {
+        return Err(TxError::Refused(why_not(tx, commit).await?));
+    }
+    let left = |row: &QueryResult| Ok::<_, DbErr>((row.try_get_by_index::<bool>(1)?, row.try_get_by_index::<String>(2)?));
+    let left = tagged(&rows, "thread").map(left).transpose()?;
+    // A temporary thread goes with the last of its runs.
+    Ok(if left.is_some_and(|(temporary, status)| temporary && status != "busy") { ThreadLeft::Gone } else { ThreadLeft::Stays })
+}
+
+fn guarded_update(commit: &RunCommit) -> UpdateMany<run::Entity> {
     let mut update = run::Entity::update_many()
         .col_expr(run::Column::UpdatedAt, Expr::value(micros(commit.at)))
         .filter(run::Column::RunId.eq(commit.run_id.as_str()))
         .filter(run::Column::ThreadId.eq(commit.thread_id.as_str()))
         .filter(run::Column::Attempt.eq(i64::from(commit.attempt)))
-        .filter(run::Column::Status.is_in(legal_before(commit).map(RunStatus::as_str)));
+        .filter(is_legal_before(commit));
     let gives_back = commit.end.is_none() && commit.advance == Some(RunStatus::Pending);
     if commit.batch > 0 {
         // The next attempt counts anew.
@@ -186,6 +216,7 @@ async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<(), TxErr
             .col_expr(run::Column::Status, Expr::value(end.status.as_str()))
             .col_expr(run::Column::Error, Expr::value(end.error.as_deref().map(plain)))
             .col_expr(run::Column::StopReason, Expr::value(end.stop_reason.as_deref().map(plain)))
+            .col_expr(run::Column::RecipeJson, Expr::value(Option::<String>::None))
             .col_expr(run::Column::CompletionJson, Expr::value(json_text(&end.completion)));
     } else if let Some(next) = commit.advance {
         update = update.col_expr(run::Column::Status, Expr::value(next.as_str()));
@@ -194,10 +225,13 @@ async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<(), TxErr
             update = update.col_expr(run::Column::Attempt, Expr::col(run::Column::Attempt).add(1));
         }
     }
-    if update.exec(tx).await?.rows_affected == 1 {
-        return Ok(());
-    }
-    Err(TxError::Refused(why_not(tx, commit).await?))
+    update
+}
+
+/// As literals: SQLite plans a statement anew each time when a bound value may decide whether a partial index serves it.
+fn is_legal_before(commit: &RunCommit) -> Expr {
+    let statuses: Vec<_> = legal_before(commit).map(|status| format!("'{status}'")).collect();
+    Expr::cust(if statuses.is_empty() { "FALSE".to_owned() } else { format!("runs.status IN ({})", statuses.join(", ")) })
 }
 
 /// The statuses from which the commit's steps are legal.

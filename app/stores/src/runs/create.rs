@@ -1,25 +1,36 @@
-//! Admission: two statements in one transaction, whichever way the thread comes to be.
+//! Admission: two statements in one transaction when the thread is free, whichever way it comes to be; a few more when it is not.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use harness::ids::RunId;
-use harness::runtime::runs::store::{AdmitError, NewRun, RunCreateStore, StoreError};
-use harness::runtime::runs::{CancelAction, IfNotExists, RunRecord};
-use sea_orm::sea_query::OnConflict;
+use harness::runtime::runs::store::{AdmitError, Admitted, Claimed, NewRun, RunCreateStore, StoreError};
+use harness::runtime::runs::{CancelAction, IfNotExists, RunRecord, RunStatus, Verdict, verdict};
+use sea_orm::sea_query::{Expr, InsertStatement, OnConflict, Query};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, QueryFilter, Statement, Value, sea_query::Expr,
+    ActiveModelTrait, ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, Iterable, QueryFilter, QueryOrder,
+    Value,
 };
 
 use super::SqlRunStore;
+use super::queue;
 use super::row::{admitted, cancel_word, is_active, new_row, record};
 use crate::entity::{micros, plain, run};
+use crate::script::{Script, tagged};
 use crate::tx::TxError;
 
 #[async_trait]
 impl RunCreateStore for SqlRunStore {
-    async fn admit(&self, run: NewRun) -> Result<RunRecord, AdmitError> {
+    async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError> {
         self.db.writes().run(run, |tx, run| Box::pin(admit(tx, run))).await
+    }
+
+    async fn claim(&self, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
+        queue::claim(&self.db, now).await
+    }
+
+    async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
+        queue::next_due(&self.db, now).await
     }
 
     async fn request_cancel(&self, run: &RunId, action: CancelAction, at: DateTime<Utc>) -> Result<Option<RunRecord>, StoreError> {
@@ -31,51 +42,107 @@ impl RunCreateStore for SqlRunStore {
 /// somebody else had its id.
 const MAKE_OR_TAKE_THREAD: &str = "\
     INSERT INTO threads_meta (thread_id, assistant_id, user_id, status, metadata_json, pinned, temporary, created_at, updated_at) \
-    SELECT $1, $2, $3, 'busy', '{}', FALSE, $4, $5, $5 \
-    WHERE NOT EXISTS (SELECT 1 FROM deleted_threads WHERE thread_id = $1 AND user_id IS DISTINCT FROM $3) \
+    SELECT new.thread_id, new.assistant_id, new.user_id, 'busy', '{}', FALSE, new.temporary, new.at, new.at \
+    FROM (SELECT CAST(? AS TEXT) AS thread_id, CAST(? AS TEXT) AS assistant_id, CAST(? AS TEXT) AS user_id, \
+        CAST(? AS BOOLEAN) AS temporary, CAST(? AS BIGINT) AS at) AS new \
+    WHERE NOT EXISTS (SELECT 1 FROM deleted_threads AS gone WHERE gone.thread_id = new.thread_id \
+        AND gone.user_id IS DISTINCT FROM new.user_id) \
     ON CONFLICT (thread_id) DO UPDATE SET status = 'busy', updated_at = excluded.updated_at, \
         assistant_id = COALESCE(threads_meta.assistant_id, excluded.assistant_id) \
-    WHERE threads_meta.user_id IS NOT DISTINCT FROM excluded.user_id";
+    WHERE threads_meta.user_id IS NOT DISTINCT FROM excluded.user_id \
+    RETURNING 'thread'";
 
 const TAKE_THREAD: &str = "\
-    UPDATE threads_meta SET status = 'busy', updated_at = $4, assistant_id = COALESCE(assistant_id, $2) \
-    WHERE thread_id = $1 AND user_id IS NOT DISTINCT FROM $3";
+    UPDATE threads_meta SET status = 'busy', assistant_id = COALESCE(assistant_id, ?), updated_at = ? \
+    WHERE thread_id = ? AND user_id IS NOT DISTINCT FROM ? \
+    RETURNING 'thread'";
 
-async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<RunRecord, TxError<AdmitError>> {
-    // The thread comes first, here and at the end of a run: transactions that lock in one order do not lock each other out.
-    let mut values: Vec<Value> = vec![new.thread_id.as_str().into(), plain(&new.assistant).into(), new.user_id.clone().into()];
-    let sql = match new.if_not_exists {
+async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxError<AdmitError>> {
+    // The thread comes first, here, at a claim and at the end of a run: transactions that lock in one order do not lock each other
+    // out, and while its thread is locked no other transaction changes which of its runs is at work.
+    let mut script = Script::new(tx);
+    let (thread, assistant, user): (Value, Value, Value) =
+        (new.thread_id.as_str().into(), plain(&new.assistant).into(), new.user_id.clone().into());
+    let at = micros(new.at);
+    match new.if_not_exists {
         IfNotExists::Create => {
-            values.push(new.temporary_thread.into());
-            MAKE_OR_TAKE_THREAD
+            script.add(MAKE_OR_TAKE_THREAD, [thread, assistant, user, new.temporary_thread.into(), at.into()]);
         }
-        IfNotExists::Reject => TAKE_THREAD,
-    };
-    values.push(micros(new.created_at).into());
-    let taken = tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), sql, values)).await?;
-    if taken.rows_affected() == 0 {
+        IfNotExists::Reject => script.add(TAKE_THREAD, [assistant, at.into(), thread, user]),
+    }
+    if new.created_at <= new.at {
+        script.add_built(&insert_if_free(new)?);
+    }
+    let rows = script.run(tx).await?;
+    if tagged(&rows, "thread").is_none() {
         return Err(TxError::Refused(AdmitError::ThreadNotFound(new.thread_id.clone())));
     }
-    let insert = run::Entity::insert(new_row(new).into_active_model()).on_conflict(OnConflict::new().do_nothing().to_owned());
-    if insert.exec_without_returning(tx).await? == 1 {
-        return Ok(admitted(new));
+    if tagged(&rows, "run").is_some() {
+        return Ok(Admitted { run: admitted(new, RunStatus::Starting), displaced: Vec::new() });
     }
-    Err(TxError::Refused(why_not(tx, new).await?))
+    admit_beside_others(tx, new).await
 }
 
-async fn why_not(tx: &DatabaseTransaction, new: &NewRun) -> Result<AdmitError, TxError<AdmitError>> {
-    let damaged = |reason: String| TxError::Refused(AdmitError::Store(StoreError::Failed(reason)));
+/// Inserts the run if its thread has no other that is not over, and its id is new.
+fn insert_if_free(new: &NewRun) -> Result<InsertStatement, DbErr> {
+    let row = new_row(new, RunStatus::Starting).into_active_model();
+    let (columns, values): (Vec<_>, Vec<_>) =
+        run::Column::iter().filter_map(|column| row.get(column).into_value().map(|value| (column, Expr::val(value)))).unzip();
+    let others = Query::select()
+        .expr(Expr::val(1))
+        .from(run::Entity)
+        .and_where(run::Column::ThreadId.eq(new.thread_id.as_str()))
+        .and_where(is_active())
+        .take();
+    let values = Query::select().exprs(values).and_where(Expr::exists(others).not()).take();
+    let mut insert = Query::insert();
+    insert.into_table(run::Entity).columns(columns).on_conflict(OnConflict::new().do_nothing().to_owned());
+    insert.select_from(values).map_err(|error| DbErr::Custom(error.to_string()))?;
+    insert.returning(Query::returning().expr(Expr::val("run")));
+    Ok(insert)
+}
+
+/// The thread's other runs, or the run's own delay, have a say.
+async fn admit_beside_others(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxError<AdmitError>> {
+    let others = run::Entity::find()
+        .filter(run::Column::ThreadId.eq(new.thread_id.as_str()))
+        .filter(is_active())
+        .order_by_asc(run::Column::CreatedAt)
+        .order_by_asc(run::Column::RunId)
+        .all(tx)
+        .await?;
+    let mut others = others.into_iter().map(record).collect::<Result<Vec<RunRecord>, DbErr>>()?;
+    let (status, stop) = match verdict(new.multitask, new.created_at, new.at, &others) {
+        Verdict::Take(stop) => (RunStatus::Starting, stop),
+        Verdict::Wait(stop) => (RunStatus::Pending, stop),
+        refused => return Err(TxError::Refused(why_not(tx, new, refused).await?)),
+    };
+    let insert = run::Entity::insert(new_row(new, status).into_active_model()).on_conflict(OnConflict::new().do_nothing().to_owned());
+    if insert.exec_without_returning(tx).await? == 0 {
+        return Err(TxError::Refused(AdmitError::RunExists(new.run_id.clone())));
+    }
+    others.retain(|run| run.cancel.is_none());
+    let Some(action) = stop else { return Ok(Admitted { run: admitted(new, status), displaced: Vec::new() }) };
+    run::Entity::update_many()
+        .col_expr(run::Column::CancelAction, Expr::value(cancel_word(action)))
+        .col_expr(run::Column::UpdatedAt, Expr::value(micros(new.at)))
+        .filter(run::Column::RunId.is_in(others.iter().map(|run| run.run_id.as_str())))
+        .exec(tx)
+        .await?;
+    for other in &mut others {
+        other.cancel = Some(action);
+    }
+    Ok(Admitted { run: admitted(new, status), displaced: others })
+}
+
+async fn why_not(tx: &DatabaseTransaction, new: &NewRun, refused: Verdict) -> Result<AdmitError, DbErr> {
     if run::Entity::find_by_id(new.run_id.as_str()).one(tx).await?.is_some() {
         return Ok(AdmitError::RunExists(new.run_id.clone()));
     }
-    let holder = run::Entity::find()
-        .filter(run::Column::ThreadId.eq(new.thread_id.as_str()))
-        .filter(is_active())
-        .one(tx)
-        .await?
-        .ok_or_else(|| damaged("the run was refused, but nothing stands against it".to_owned()))?;
-    let active = RunId::parse(holder.run_id).map_err(|error| damaged(error.to_string()))?;
-    Ok(AdmitError::ThreadBusy { thread_id: new.thread_id.clone(), active })
+    Ok(match refused {
+        Verdict::Refuse(active) => AdmitError::ThreadBusy { thread_id: new.thread_id.clone(), active },
+        _ => AdmitError::QueueFull(new.thread_id.clone()),
+    })
 }
 
 fn request_cancel<'a>(

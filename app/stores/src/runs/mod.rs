@@ -4,6 +4,7 @@ mod commit;
 mod create;
 mod delete;
 mod query;
+mod queue;
 mod row;
 mod split;
 
@@ -11,7 +12,7 @@ use crate::connect::Database;
 
 pub(crate) use commit::ThreadLeft;
 pub(crate) use delete::delete_runs_of;
-pub(crate) use row::{from_json, is_active, json_text};
+pub(crate) use row::{from_json, is_active, json_text, record};
 pub use split::SplitCommitStore;
 
 /// Runs over SQL.

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::RunRecord;
 use harness::runtime::runs::store::{RunListQuery, RunQueryStore, StoreError};
+use harness::runtime::runs::{RunRecord, RunStatus};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
 use super::SqlRunStore;
@@ -26,13 +26,16 @@ impl RunQueryStore for SqlRunStore {
             .limit(query.limit as u64)
             .offset(query.offset as u64);
         if let Some(status) = query.status {
-            select = select.filter(run::Column::Status.eq(status.as_str()));
+            let words = RunStatus::ALL.into_iter().filter(|other| other.wire() == status.wire()).map(RunStatus::as_str);
+            select = select.filter(run::Column::Status.is_in(words));
         }
         read(select.all(self.db.reads()).await).map(records)
     }
 
     async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError> {
-        let found = of_thread(thread).filter(is_active()).one(self.db.reads()).await;
+        // Of the words of the three statuses, those of an owned run come last.
+        let first = of_thread(thread).filter(is_active()).order_by_desc(run::Column::Status);
+        let found = first.order_by_asc(run::Column::CreatedAt).order_by_asc(run::Column::RunId).one(self.db.reads()).await;
         read(found.and_then(|row| row.map(record).transpose()))
     }
 

@@ -10,19 +10,24 @@ use serde_json::Value;
 
 use crate::entity::{micros, moment, plain, run};
 
-/// Whether a run holds its thread's slot. In the words of the partial unique index, so that both databases find it by that.
+/// Whether a run is not over. In the words of the partial index, so that both databases find it by that.
 pub(crate) fn is_active() -> Expr {
     Expr::cust("runs.status IN ('pending', 'starting', 'running')")
 }
 
-pub(crate) fn new_row(new: &NewRun) -> run::Model {
-    let at = micros(new.created_at);
+/// Whether a run waits and was not told to stop; again in the words of an index.
+pub(crate) fn waits() -> Expr {
+    Expr::cust("runs.status = 'pending' AND runs.cancel_action IS NULL")
+}
+
+/// The row of a new run. What it is started from is kept only if it waits.
+pub(crate) fn new_row(new: &NewRun, status: RunStatus) -> run::Model {
     run::Model {
         run_id: new.run_id.to_string(),
         thread_id: new.thread_id.to_string(),
         assistant_id: plain(&new.assistant),
         user_id: new.user_id.clone(),
-        status: RunStatus::Pending.as_str().to_owned(),
+        status: status.as_str().to_owned(),
         attempt: 1,
         model_name: new.model_name.as_deref().map(plain),
         multitask_strategy: new.multitask.as_str().to_owned(),
@@ -33,31 +38,33 @@ pub(crate) fn new_row(new: &NewRun) -> run::Model {
         stop_reason: None,
         completion_json: None,
         last_batch: 0,
-        created_at: at,
-        updated_at: at,
+        recipe_json: (status == RunStatus::Pending).then(|| json_text(&*new.recipe)),
+        webhook: new.webhook.as_deref().map(plain),
+        created_at: micros(new.created_at),
+        updated_at: micros(new.at),
     }
 }
 
 /// The run that was just admitted, as the store gives it from then on.
-pub(crate) fn admitted(new: &NewRun) -> RunRecord {
-    let at = moment(micros(new.created_at));
+pub(crate) fn admitted(new: &NewRun, status: RunStatus) -> RunRecord {
     RunRecord {
         run_id: new.run_id.clone(),
         thread_id: new.thread_id.clone(),
         assistant: plain(&new.assistant),
         user_id: new.user_id.clone(),
-        status: RunStatus::Pending,
+        status,
         attempt: 1,
         metadata: new.metadata.clone(),
         kwargs: new.kwargs.clone(),
         multitask: new.multitask,
         model_name: new.model_name.as_deref().map(plain),
+        webhook: new.webhook.as_deref().map(plain),
         cancel: None,
         error: None,
         stop_reason: None,
         completion: Default::default(),
-        created_at: at,
-        updated_at: at,
+        created_at: moment(micros(new.created_at)),
+        updated_at: moment(micros(new.at)),
     }
 }
 
@@ -87,6 +94,7 @@ fn read(row: run::Model) -> Result<RunRecord, String> {
         kwargs: from_json(&row.kwargs_json)?,
         multitask: from_word::<MultitaskStrategy>(row.multitask_strategy)?,
         model_name: row.model_name,
+        webhook: row.webhook,
         cancel: row.cancel_action.map(from_word::<CancelAction>).transpose()?,
         error: row.error,
         stop_reason: row.stop_reason,

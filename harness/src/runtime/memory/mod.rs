@@ -4,10 +4,12 @@ mod checkpoints;
 mod events;
 mod runs;
 mod stream_bridge;
+mod webhooks;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 
 pub use stream_bridge::{InvalidOption, MemoryOptions, MemoryStreamBridge};
@@ -17,7 +19,7 @@ use crate::ids::{RunId, SystemIds, ThreadId};
 use crate::messages::Message;
 use crate::runtime::agent::AgentResolver;
 use crate::runtime::checkpoint::{CheckpointMeta, LogRange};
-use crate::runtime::runs::store::RunEvent;
+use crate::runtime::runs::store::{Recipe, RunEvent, WebhookDelivery};
 use crate::runtime::runs::{NullObserver, RunRecord, RuntimeParts, ThreadStatus};
 use crate::runtime::tasks::Tasks;
 
@@ -48,6 +50,7 @@ pub struct MemoryStores(Arc<Mutex<Tables>>);
 struct Tables {
     threads: HashMap<ThreadId, Thread>,
     runs: HashMap<RunId, Run>,
+    outbox: HashMap<RunId, Call>,
     /// Counts admissions, to tell the order of runs that were made at the same moment.
     admitted: u64,
 }
@@ -56,14 +59,23 @@ struct Tables {
 struct Run {
     record: RunRecord,
     order: u64,
-    temporary_thread: bool,
     last_batch: u64,
+    recipe: Option<Arc<Recipe>>,
+}
+
+/// A call that was not taken yet; without a moment it is given up.
+#[derive(Debug)]
+struct Call {
+    delivery: WebhookDelivery,
+    due: Option<DateTime<Utc>>,
 }
 
 #[derive(Debug, Default)]
 struct Thread {
     user_id: Option<String>,
     status: ThreadStatus,
+    /// Whether it goes with its last run.
+    temporary: bool,
     title: Option<String>,
     log: BTreeMap<u64, Message>,
     checkpoints: Vec<StoredCheckpoint>,

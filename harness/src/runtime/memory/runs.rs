@@ -5,19 +5,21 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use super::{MemoryStores, Run, StoredCheckpoint, Tables, Thread};
+use super::{Call, MemoryStores, Run, StoredCheckpoint, Tables, Thread};
 use crate::ids::{CheckpointId, RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::{CheckpointWrite, expand};
 use crate::runtime::runs::store::{
-    AdmitError, CommitError, NewRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunListQuery, RunQueryStore, StoreError,
+    AdmitError, Admitted, Claimed, CommitError, NewRun, Recipe, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunListQuery,
+    RunQueryStore, StoreError, WebhookDelivery,
 };
-use crate::runtime::runs::{CancelAction, IfNotExists, RunCompletionData, RunRecord, RunStatus, ThreadStatus};
+use crate::runtime::runs::{CancelAction, IfNotExists, RunCompletionData, RunRecord, RunStatus, ThreadStatus, Verdict, verdict};
 
 #[async_trait]
 impl RunCreateStore for MemoryStores {
-    async fn admit(&self, run: NewRun) -> Result<RunRecord, AdmitError> {
+    async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError> {
         let mut tables = self.0.lock();
+        let tables = &mut *tables;
         if tables.runs.contains_key(&run.run_id) {
             return Err(AdmitError::RunExists(run.run_id));
         }
@@ -26,34 +28,63 @@ impl RunCreateStore for MemoryStores {
             None if run.if_not_exists == IfNotExists::Reject => return Err(AdmitError::ThreadNotFound(run.thread_id)),
             _ => {}
         }
-        if let Some(active) = tables.active(&run.thread_id) {
-            return Err(AdmitError::ThreadBusy { active: active.run_id.clone(), thread_id: run.thread_id });
-        }
+        let others = tables.unfinished(|record| record.thread_id == run.thread_id);
+        let (status, stop) = match verdict(run.multitask, run.created_at, run.at, &others) {
+            Verdict::Take(stop) => (RunStatus::Starting, stop),
+            Verdict::Wait(stop) => (RunStatus::Pending, stop),
+            Verdict::Refuse(active) => return Err(AdmitError::ThreadBusy { active, thread_id: run.thread_id }),
+            Verdict::Full => return Err(AdmitError::QueueFull(run.thread_id)),
+        };
+        let displaced = stop.map(|action| tables.stop(&run.thread_id, action, run.at)).unwrap_or_default();
+        let made = !tables.threads.contains_key(&run.thread_id);
         let thread = tables.threads.entry(run.thread_id.clone()).or_default();
         thread.user_id.clone_from(&run.user_id);
+        thread.temporary |= made && run.temporary_thread;
         thread.status = ThreadStatus::Busy;
         let record = RunRecord {
             run_id: run.run_id.clone(),
             thread_id: run.thread_id,
             assistant: run.assistant,
             user_id: run.user_id,
-            status: RunStatus::Pending,
+            status,
             attempt: 1,
             metadata: run.metadata,
             kwargs: run.kwargs,
             multitask: run.multitask,
             model_name: run.model_name,
+            webhook: run.webhook,
             cancel: None,
             error: None,
             stop_reason: None,
             completion: RunCompletionData::default(),
             created_at: run.created_at,
-            updated_at: run.created_at,
+            updated_at: run.at,
         };
         tables.admitted += 1;
         let order = tables.admitted;
-        tables.runs.insert(run.run_id, Run { record: record.clone(), order, temporary_thread: run.temporary_thread, last_batch: 0 });
-        Ok(record)
+        let recipe = (status == RunStatus::Pending).then_some(run.recipe);
+        let row = Run { record: record.clone(), order, last_batch: 0, recipe };
+        tables.runs.insert(run.run_id, row);
+        Ok(Admitted { run: record, displaced })
+    }
+
+    async fn claim(&self, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
+        let mut tables = self.0.lock();
+        let waiting = tables.unfinished(|record| !record.status.is_owned() && record.cancel.is_none() && record.created_at <= now);
+        let free =
+            |record: &RunRecord| tables.unfinished(|other| other.thread_id == record.thread_id && other.status.is_owned()).is_empty();
+        let Some(next) = waiting.iter().find(|record| free(record)).map(|record| record.run_id.clone()) else { return Ok(None) };
+        Ok(tables.runs.get_mut(&next).map(|run| {
+            run.record.status = RunStatus::Starting;
+            run.record.updated_at = now;
+            let recipe = run.recipe.take().map(|recipe| Recipe::clone(&recipe)).ok_or_else(|| "nothing was written down".to_owned());
+            Claimed { run: run.record.clone(), recipe }
+        }))
+    }
+
+    async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let later = self.0.lock().unfinished(|record| !record.status.is_owned() && record.cancel.is_none() && record.created_at > now);
+        Ok(later.first().map(|record| record.created_at))
     }
 
     async fn request_cancel(&self, run: &RunId, action: CancelAction, at: DateTime<Utc>) -> Result<Option<RunRecord>, StoreError> {
@@ -110,6 +141,7 @@ impl RunCommitStore for MemoryStores {
             thread.keep(write);
         }
         let Some(end) = commit.end else { return Ok(()) };
+        run.recipe = None;
         run.record.error = end.error;
         run.record.stop_reason = end.stop_reason;
         run.record.completion = end.completion;
@@ -119,10 +151,20 @@ impl RunCommitStore for MemoryStores {
             thread.checkpoints.retain(|checkpoint| checkpoint.meta.run_id.as_ref() != Some(&commit.run_id));
             thread.status = ThreadStatus::at_rest(thread.newest().is_some_and(|newest| !newest.meta.next.is_empty()));
         }
-        if run.temporary_thread {
+        let ended = run.record.clone();
+        if let Some(call) = end.webhook {
+            let delivery = WebhookDelivery { run: ended, call, ended_at: commit.at, tries: 0 };
+            tables.outbox.insert(commit.run_id.clone(), Call { delivery, due: Some(commit.at) });
+        }
+        let temporary = thread.temporary;
+        if !tables.unfinished(|other| other.thread_id == commit.thread_id).is_empty() {
+            tables.threads.entry(commit.thread_id).or_default().status = ThreadStatus::Busy;
+        } else if temporary {
             tables.threads.remove(&commit.thread_id);
-            run.record.kwargs = serde_json::json!({});
-            run.record.completion = std::mem::take(&mut run.record.completion).without_text();
+            for run in tables.runs.values_mut().filter(|run| run.record.thread_id == commit.thread_id) {
+                run.record.kwargs = serde_json::json!({});
+                run.record.completion = std::mem::take(&mut run.record.completion).without_text();
+            }
         }
         Ok(())
     }
@@ -142,21 +184,18 @@ impl RunQueryStore for MemoryStores {
             .runs
             .values()
             .filter(|run| run.record.thread_id == *thread && owns(&owner, &run.record))
-            .filter(|run| query.status.is_none_or(|status| run.record.status == status))
+            .filter(|run| query.status.is_none_or(|status| run.record.status.wire() == status.wire()))
             .collect();
-        found.sort_by_key(|run| std::cmp::Reverse(run.order));
+        found.sort_by_key(|run| std::cmp::Reverse((run.record.created_at, run.order)));
         Ok(found.into_iter().skip(query.offset).take(query.limit).map(|run| run.record.clone()).collect())
     }
 
     async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError> {
-        Ok(self.0.lock().active(thread).cloned())
+        Ok(self.0.lock().active(thread))
     }
 
     async fn unfinished(&self) -> Result<Vec<RunRecord>, StoreError> {
-        let tables = self.0.lock();
-        let mut found: Vec<&Run> = tables.runs.values().filter(|run| !run.record.status.is_terminal()).collect();
-        found.sort_by_key(|run| run.order);
-        Ok(found.into_iter().map(|run| run.record.clone()).collect())
+        Ok(self.0.lock().unfinished(|_| true))
     }
 }
 
@@ -189,8 +228,26 @@ fn owns(owner: &Option<String>, record: &RunRecord) -> bool {
 }
 
 impl Tables {
-    pub(super) fn active(&self, thread: &ThreadId) -> Option<&RunRecord> {
-        self.runs.values().map(|run| &run.record).find(|record| record.thread_id == *thread && !record.status.is_terminal())
+    pub(super) fn active(&self, thread: &ThreadId) -> Option<RunRecord> {
+        self.unfinished(|record| record.thread_id == *thread).into_iter().min_by_key(|record| !record.status.is_owned())
+    }
+
+    /// Runs that are not over, in the order in which they begin.
+    fn unfinished(&self, wanted: impl Fn(&RunRecord) -> bool) -> Vec<RunRecord> {
+        let mut found: Vec<&Run> = self.runs.values().filter(|run| !run.record.status.is_terminal() && wanted(&run.record)).collect();
+        found.sort_by_key(|run| (run.record.created_at, run.order));
+        found.into_iter().map(|run| run.record.clone()).collect()
+    }
+
+    /// Tells all unfinished runs of a thread to stop that were not told before.
+    fn stop(&mut self, thread: &ThreadId, action: CancelAction, at: DateTime<Utc>) -> Vec<RunRecord> {
+        let others = self.runs.values_mut().map(|run| &mut run.record);
+        let told = others.filter(|run| run.thread_id == *thread && !run.status.is_terminal() && run.cancel.is_none()).map(|run| {
+            run.cancel = Some(action);
+            run.updated_at = at;
+            run.clone()
+        });
+        told.collect()
     }
 }
 

@@ -34,9 +34,6 @@ pub enum RunError {
     /// No such checkpoint on the thread.
     #[error("checkpoint {0} not found")]
     CheckpointNotFound(CheckpointId),
-    /// The interrupted run did not make room in time. It is being cancelled.
-    #[error("run {0} was told to stop but has not made room in time")]
-    NoRoom(RunId),
     /// The process is shutting down and takes no new runs.
     #[error("the runtime is shutting down")]
     ShuttingDown,

@@ -5,19 +5,22 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
 use parking_lot::RwLock;
 
 use super::error::RunError;
 use super::parts::{RunLimits, RuntimeParts};
 use super::planner::plan;
+use super::queue;
 use super::record::RunRecord;
 use super::recovery;
-use super::registry::RunRegistry;
+use super::registry::{Admission, RunRegistry, RunTicket};
 use super::spec::{CancelAction, RunSpec};
 use super::status::RunStatus;
-use super::store::{RunListQuery, StoreError};
+use super::store::{Recipe, RunListQuery, StoreError};
 use super::stream_service::{self, RunStream};
 use super::supervisor::{RunHandle, launch};
+use super::thread_service::{self, ThreadCursor, ThreadItem};
 use super::wait_service::{self, WaitOutcome};
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::{self, ActorContext, Owner};
@@ -32,13 +35,13 @@ use crate::runtime::tasks::TaskKind;
 pub struct RunsFacade {
     parts: RuntimeParts,
     registry: Arc<RunRegistry>,
-    limits: RwLock<RunLimits>,
+    limits: Arc<RwLock<RunLimits>>,
 }
 
 impl RunsFacade {
     /// A runtime of these parts.
     pub fn new(parts: RuntimeParts, limits: RunLimits) -> Self {
-        Self { parts, registry: Arc::default(), limits: RwLock::new(limits) }
+        Self { parts, registry: Arc::default(), limits: Arc::new(RwLock::new(limits)) }
     }
 
     /// Bounds for runs created from now on.
@@ -88,6 +91,16 @@ impl RunsFacade {
         stream_service::subscribe(&record, from, heartbeat, &self.registry, &self.parts).await
     }
 
+    /// Follows a thread from one run to the next, until the runtime ends.
+    pub async fn follow_thread(
+        &self,
+        thread: &ThreadId,
+        from: ThreadCursor,
+        heartbeat: Duration,
+    ) -> Result<BoxStream<'static, ThreadItem>, RunError> {
+        Ok(thread_service::follow(thread.clone(), owner(), from, heartbeat, &self.registry, &self.parts).await?)
+    }
+
     /// Waits for the end of a run that exists.
     #[tracing::instrument(name = "join_wait", skip_all)]
     pub async fn join_wait(&self, thread: Option<&ThreadId>, run: &RunId) -> Result<WaitOutcome, RunError> {
@@ -133,21 +146,24 @@ impl RunsFacade {
         if self.parts.delete.delete(run).await? { Ok(()) } else { Err(RunError::NotFound(record.run_id)) }
     }
 
-    /// Ends what a former process left unfinished. Called once, before the first request. Gives the number of runs ended.
+    /// Ends what a former process left unfinished, and goes on with what waited there. Called once, before the first request.
+    /// Gives the number of runs ended.
     pub async fn recover(&self) -> Result<usize, RunError> {
-        recovery::end_orphans(&self.parts).await
+        let ended = recovery::end_orphans(&self.registry, &self.parts).await?;
+        queue::open(&self.registry, &self.limits, &self.parts);
+        Ok(ended)
     }
 
     /// Cancels every run executed here, as shutdown does when its patience ends.
     pub fn cancel_all(&self) {
-        for live in self.registry.live.all() {
+        for live in self.registry.live.executed() {
             live.cancel(CancelAction::Interrupt);
         }
     }
 
     /// How many runs are executed here.
     pub fn live_runs(&self) -> usize {
-        self.registry.live.all().len()
+        self.registry.live.executed().len()
     }
 
     /// The ports, for callers that read beside runs.
@@ -155,13 +171,14 @@ impl RunsFacade {
         &self.parts
     }
 
-    /// The way every run goes: plan, admit, launch.
-    async fn create(&self, spec: RunSpec) -> Result<RunHandle, RunError> {
+    /// The way every run goes: plan, admit, launch, or wait to be launched.
+    async fn create(&self, mut spec: RunSpec) -> Result<RunHandle, RunError> {
         if self.parts.tasks.token().is_cancelled() {
             return Err(RunError::ShuttingDown);
         }
         let actor = actor_context::current().unwrap_or_else(|| ActorContext::user(actor_context::DEFAULT_USER_ID));
         let agent = self.parts.agents.resolve(&spec.assistant, &spec.config.options).await?;
+        let recipe = recipe_of(&mut spec, &actor);
         let limits = *self.limits.read();
         let plan = plan(spec, agent, actor, &limits, &*self.parts.ids);
         if let Some(wanted) = &plan.checkpoint
@@ -170,10 +187,15 @@ impl RunsFacade {
             return Err(RunError::CheckpointNotFound(wanted.checkpoint_id.clone()));
         }
         // In a task of its own: a caller that goes away must not leave an admitted run that nobody launches.
-        let (registry, parts) = (self.registry.clone(), self.parts.clone());
+        let (registry, limits, parts) = (self.registry.clone(), self.limits.clone(), self.parts.clone());
         let admission = async move {
-            let ticket = registry.admit(&plan, &parts).await?;
-            Ok(launch(ticket, plan, &registry, &parts))
+            Ok(match registry.admit(&plan, recipe, &parts).await? {
+                Admission::Now(ticket) => launch(ticket, plan, &registry, &parts),
+                Admission::Later(RunTicket { record, live }) => {
+                    queue::open(&registry, &limits, &parts);
+                    RunHandle { record, live }
+                }
+            })
         };
         let admitted = self.parts.tasks.spawn(TaskKind::Finish, "admission", admission).await;
         admitted.map_err(|gone| StoreError::Unavailable(gone.to_string()))?.map_err(|panic| StoreError::Failed(panic.to_string()))?
@@ -190,6 +212,14 @@ impl RunsFacade {
         }
         record
     }
+}
+
+/// The request without what the run's record has of it.
+fn recipe_of(spec: &mut RunSpec, actor: &ActorContext) -> Arc<Recipe> {
+    let (metadata, kwargs) = (std::mem::take(&mut spec.metadata), std::mem::take(&mut spec.kwargs));
+    let recipe = Recipe { spec: spec.clone(), actor: actor.clone() };
+    (spec.metadata, spec.kwargs) = (metadata, kwargs);
+    Arc::new(recipe)
 }
 
 /// Whose runs are meant: the bound actor's, or the default user's where an embedding program binds none.

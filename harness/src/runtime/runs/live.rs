@@ -1,4 +1,4 @@
-//! Handles of the runs that this process executes. They decide nothing: the truth is in the store.
+//! Handles of the runs that wait or are executed in this process. They decide nothing: the truth is in the store.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct RunOutcome {
     pub values: Option<Bytes>,
 }
 
-/// A run that is being executed here.
+/// A run that waits or is being executed here.
 #[derive(Debug)]
 pub(super) struct LiveRun {
     /// Cancelled to stop the run.
@@ -96,11 +96,21 @@ impl LiveRuns {
         self.0.lock().get(run_id).cloned()
     }
 
+    pub(super) fn get_or_insert(&self, run_id: &RunId) -> Arc<LiveRun> {
+        self.0.lock().entry(run_id.clone()).or_insert_with(LiveRun::new).clone()
+    }
+
     pub(super) fn remove(&self, run_id: &RunId) {
         self.0.lock().remove(run_id);
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<LiveRun>> {
-        self.0.lock().values().cloned().collect()
+    /// Those that are executed here, not those that wait.
+    pub(super) fn executed(&self) -> Vec<Arc<LiveRun>> {
+        self.0.lock().values().filter(|live| live.status() != RunStatus::Pending).cloned().collect()
+    }
+
+    /// Whether any waits here for its turn or its time.
+    pub(super) fn any_waiting(&self) -> bool {
+        self.0.lock().values().any(|live| live.status() == RunStatus::Pending)
     }
 }

@@ -12,6 +12,7 @@ mod observer;
 mod parts;
 mod plan;
 mod planner;
+mod queue;
 mod record;
 mod recovery;
 mod registry;
@@ -21,6 +22,7 @@ mod status;
 pub mod store;
 mod stream_service;
 mod supervisor;
+mod thread_service;
 mod wait_service;
 
 pub use error::RunError;
@@ -32,7 +34,8 @@ pub use plan::ExecutionPlan;
 pub use planner::plan;
 pub use record::{RunCompletionData, RunRecord, ThreadStatus};
 pub use recovery::{ORPHAN_RECOVERED, ROLLED_BACK};
-pub use registry::{RunRegistry, RunTicket};
+pub use registry::RunRegistry;
+pub use slot::{MOST_WAITING, Verdict, verdict};
 pub use spec::{
     CancelAction, CheckpointRef, DisconnectMode, Durability, IfNotExists, MultitaskStrategy, NodeSelector, RunCommand, RunConfig, RunInput,
     RunScope, RunSpec, StreamMode, StreamModes, Visit,
@@ -40,6 +43,7 @@ pub use spec::{
 pub use status::{InvalidTransition, RunStatus};
 pub use stream_service::RunStream;
 pub use supervisor::RunHandle;
+pub use thread_service::{ThreadCursor, ThreadEventId, ThreadItem};
 pub use wait_service::WaitOutcome;
 
 #[cfg(test)]

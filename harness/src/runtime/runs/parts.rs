@@ -52,8 +52,6 @@ pub struct RunLimits {
     pub wall_clock: Duration,
     /// Longest silence of an agent.
     pub idle: Duration,
-    /// Longest wait for an interrupted run to make room.
-    pub make_room: Duration,
     /// How long a finished run's events stay in the bridge.
     pub stream_retention: Duration,
     /// Longest trace text in the journal, in characters.
@@ -67,7 +65,6 @@ impl Default for RunLimits {
             max_recursion_limit: 1_000,
             wall_clock: Duration::from_secs(24 * 60 * 60),
             idle: Duration::from_secs(10 * 60),
-            make_room: Duration::from_secs(30),
             stream_retention: Duration::from_secs(24 * 60 * 60),
             max_trace_chars: 10_240,
         }

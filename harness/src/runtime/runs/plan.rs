@@ -1,6 +1,7 @@
 //! A run that has been thought through and may be admitted.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -34,6 +35,8 @@ pub struct ExecutionPlan {
     pub(super) interrupt_before: NodeSelector,
     pub(super) interrupt_after: NodeSelector,
     pub(super) multitask: MultitaskStrategy,
+    pub(super) delay: Duration,
+    pub(super) webhook: Option<String>,
     pub(super) checkpoint: Option<CheckpointRef>,
     pub(super) limits: RunLimits,
 }

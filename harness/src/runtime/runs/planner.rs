@@ -38,6 +38,8 @@ pub fn plan(spec: RunSpec, agent: Arc<dyn Agent>, actor: ActorContext, limits: &
         interrupt_before: spec.interrupt_before,
         interrupt_after: spec.interrupt_after,
         multitask: spec.multitask,
+        delay: spec.delay,
+        webhook: spec.webhook,
         checkpoint: spec.checkpoint,
         limits: *limits,
     }

@@ -9,7 +9,7 @@ use super::status::RunStatus;
 use crate::ids::{RunId, ThreadId};
 
 /// A run as the store knows it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// The run.
     pub run_id: RunId,
@@ -31,6 +31,8 @@ pub struct RunRecord {
     pub multitask: MultitaskStrategy,
     /// The model entry asked for.
     pub model_name: Option<String>,
+    /// Where its end is told.
+    pub webhook: Option<String>,
     /// A cancel that was asked for; the first one stands.
     pub cancel: Option<CancelAction>,
     /// Why it failed.
@@ -39,7 +41,7 @@ pub struct RunRecord {
     pub stop_reason: Option<String>,
     /// What it added up to; zeros until it is over.
     pub completion: RunCompletionData,
-    /// When it was accepted.
+    /// When it was accepted, or for a delayed run when it may begin. Runs of a thread begin in this order.
     pub created_at: DateTime<Utc>,
     /// When it last changed.
     pub updated_at: DateTime<Utc>,

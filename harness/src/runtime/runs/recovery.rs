@@ -4,10 +4,12 @@ use serde_json::Value;
 
 use super::error::RunError;
 use super::parts::RuntimeParts;
+use super::queue::end_unstarted;
 use super::record::{RunRecord, ThreadStatus};
+use super::registry::RunRegistry;
 use super::spec::CancelAction;
 use super::status::RunStatus;
-use super::store::{CommitError, NewRunEvent, RunCommit, RunEnd, category};
+use super::store::{CommitError, NewRunEvent, RunCommit, RunEnd, WebhookCall, category};
 use crate::messages::Message;
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, HistoryQuery};
 use crate::state::{StateUpdate, ThreadState};
@@ -15,25 +17,34 @@ use crate::state::{StateUpdate, ThreadState};
 /// The stop reason of a run whose process died.
 pub const ORPHAN_RECOVERED: &str = "orphan_recovered";
 
+/// What is said of a run whose process died.
+pub(super) const LOST: &str = "the process that executed the run ended before it";
+
 /// The stop reason of a run that was undone.
 pub const ROLLED_BACK: &str = "rolled_back";
 
-/// Ends every unfinished run as an error, or as interrupted where a cancel had been asked for. The input of a run that died
-/// before its first checkpoint joins the thread now: it was acknowledged.
-pub(super) async fn end_orphans(parts: &RuntimeParts) -> Result<usize, RunError> {
-    let orphans = parts.query.unfinished().await?;
+/// Ends every run that somebody owned as an error, or as interrupted where a cancel had been asked for. The input of a run that
+/// died before its first checkpoint joins the thread now: it was acknowledged. What waits goes on waiting, unless it was told to
+/// stop.
+pub(super) async fn end_orphans(registry: &RunRegistry, parts: &RuntimeParts) -> Result<usize, RunError> {
+    let mut orphans = parts.query.unfinished().await?;
+    orphans.retain(|run| run.status.is_owned() || run.cancel.is_some());
     let count = orphans.len();
     for orphan in orphans {
+        if !orphan.status.is_owned() {
+            end_unstarted(&orphan, registry, parts).await;
+            continue;
+        }
         // One that cannot be ended must not keep the others, or the server, from going on.
-        if let Err(error) = end_orphan(&orphan, parts).await {
+        if let Err(error) = end_orphan(&orphan, LOST, parts).await {
             tracing::error!(run_id = %orphan.run_id, thread_id = %orphan.thread_id, %error, "a run left behind cannot be ended");
         }
     }
     Ok(count)
 }
 
-/// Ends one run that nobody executes.
-pub(super) async fn end_orphan(run: &RunRecord, parts: &RuntimeParts) -> Result<(), RunError> {
+/// Ends one run that nobody executes, because of `why`.
+pub(super) async fn end_orphan(run: &RunRecord, why: &str, parts: &RuntimeParts) -> Result<(), RunError> {
     let rolled_back = run.cancel == Some(CancelAction::Rollback);
     let restored = if rolled_back { Ok((Vec::new(), Vec::new())) } else { lost_input(run, parts).await };
     let (checkpoints, events) = restored.unwrap_or_else(|error| {
@@ -43,8 +54,9 @@ pub(super) async fn end_orphan(run: &RunRecord, parts: &RuntimeParts) -> Result<
     let (status, error, stop_reason) = match run.cancel {
         Some(CancelAction::Interrupt) => (RunStatus::Interrupted, None, ORPHAN_RECOVERED),
         Some(CancelAction::Rollback) => (RunStatus::Error, Some("Rolled back by user".to_owned()), ROLLED_BACK),
-        None => (RunStatus::Error, Some("the process that executed the run ended before it".to_owned()), ORPHAN_RECOVERED),
+        None => (RunStatus::Error, Some(why.to_owned()), ORPHAN_RECOVERED),
     };
+    let webhook = webhook_of(run, error.as_deref());
     let commit = RunCommit {
         run_id: run.run_id.clone(),
         thread_id: run.thread_id.clone(),
@@ -59,6 +71,7 @@ pub(super) async fn end_orphan(run: &RunRecord, parts: &RuntimeParts) -> Result<
             completion: run.completion.clone(),
             thread_status: if rolled_back { ThreadStatus::Idle } else { ThreadStatus::after(status, false) },
             title: None,
+            webhook,
             discard_checkpoints: rolled_back,
         }),
         batch: 0,
@@ -71,6 +84,12 @@ pub(super) async fn end_orphan(run: &RunRecord, parts: &RuntimeParts) -> Result<
         Err(refused) => tracing::info!(run_id = %run.run_id, reason = %refused, "an unfinished run was ended by somebody else"),
     }
     Ok(())
+}
+
+/// What the webhook of a run is told that nobody executed to its end.
+pub(super) fn webhook_of(run: &RunRecord, error: Option<&str>) -> Option<WebhookCall> {
+    let error = error.map(|text| ("RunError".to_owned(), text.to_owned()));
+    run.webhook.clone().map(|url| WebhookCall { url, started_at: run.updated_at, values: None, error })
 }
 
 /// The input of a run that has no checkpoint of its own yet, as a checkpoint and a journal row.

@@ -1,20 +1,20 @@
-//! Admission: the store gives the thread's only slot, the registry deals with a slot that is taken.
+//! Admission, and the handles of the runs that wait or are executed here.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::sync::broadcast;
 
 use super::error::RunError;
 use super::live::{LiveRun, LiveRuns};
 use super::parts::RuntimeParts;
 use super::plan::ExecutionPlan;
+use super::queue::{Doorbell, end_unstarted};
 use super::record::RunRecord;
 use super::recovery;
-use super::slot::{SlotDecision, decide};
 use super::spec::CancelAction;
-use super::store::{AdmitError, NewRun};
-use crate::ids::RunId;
+use super::store::{AdmitError, NewRun, Recipe};
+use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::tasks::TaskKind;
 
@@ -25,85 +25,83 @@ pub(super) const REMOTE_POLL: Duration = Duration::from_millis(100);
 const ABANDON_LOOKS: u32 = 60;
 const ABANDON_PAUSE: Duration = Duration::from_secs(1);
 
-/// Proof that a run is accepted and durable. Only admission makes one, and launching consumes it.
+/// Proof that a run owns its thread's slot. Only admission and the queue make one, and launching consumes it.
 #[derive(Debug)]
-pub struct RunTicket {
+pub(super) struct RunTicket {
     pub(super) record: RunRecord,
     pub(super) live: Arc<LiveRun>,
 }
 
-/// Admits runs and keeps the handles of those executed here.
-#[derive(Debug, Default)]
+/// What admission gives.
+#[derive(Debug)]
+pub(super) enum Admission {
+    /// The run may be launched.
+    Now(RunTicket),
+    /// The run waits for its turn or its time; the queue starts it.
+    Later(RunTicket),
+}
+
+/// Admits runs and keeps the handles of those that wait or are executed here.
+#[derive(Debug)]
 pub struct RunRegistry {
     pub(super) live: LiveRuns,
+    pub(super) doorbell: Doorbell,
+    /// Says on which thread a run begins here.
+    pub(super) launches: broadcast::Sender<ThreadId>,
+}
+
+/// A viewer of a thread that is farther behind looks for itself.
+const LAUNCHES_KEPT: usize = 256;
+
+impl Default for RunRegistry {
+    fn default() -> Self {
+        Self { live: LiveRuns::default(), doorbell: Doorbell::default(), launches: broadcast::Sender::new(LAUNCHES_KEPT) }
+    }
 }
 
 impl RunRegistry {
-    /// Takes the thread's slot for the plan, making room first if its strategy says so. When it returns, the run is committed.
+    /// Admits the plan, and tells those to stop that are in its way if its strategy says so. When it returns, the run is committed.
     #[tracing::instrument(name = "admit", skip_all)]
-    pub async fn admit(&self, plan: &ExecutionPlan, parts: &RuntimeParts) -> Result<RunTicket, RunError> {
+    pub(super) async fn admit(&self, plan: &ExecutionPlan, recipe: Arc<Recipe>, parts: &RuntimeParts) -> Result<Admission, RunError> {
         // Known before it is committed: a cancel that finds the row finds the handle, too.
         let live = LiveRun::new();
         self.live.insert(plan.run_id.clone(), live.clone());
-        let admitted = self.take_slot(plan, parts).await;
-        if admitted.is_err() {
-            self.live.remove(&plan.run_id);
-        }
-        admitted.map(|record| RunTicket { record, live })
-    }
-
-    async fn take_slot(&self, plan: &ExecutionPlan, parts: &RuntimeParts) -> Result<RunRecord, RunError> {
-        let deadline = Instant::now() + plan.limits.make_room;
-        loop {
-            match parts.create.admit(new_run(plan, parts)).await {
-                Ok(record) => return Ok(record),
-                Err(AdmitError::ThreadBusy { thread_id, active }) => {
-                    // Gone between the two reads means the slot is free again: try once more.
-                    let Some(holder) = parts.query.get(&active, &Owner::None).await?.filter(|run| !run.status.is_terminal()) else {
-                        if Instant::now() >= deadline {
-                            return Err(RunError::NoRoom(active));
-                        }
-                        continue;
-                    };
-                    match decide(plan.multitask, &holder) {
-                        SlotDecision::Refuse => return Err(AdmitError::ThreadBusy { thread_id, active }.into()),
-                        SlotDecision::MakeRoom(action) => self.request_cancel(&active, action, parts).await?,
-                        SlotDecision::AwaitEnd => {}
-                    }
-                    self.await_end(&active, deadline, parts).await?;
-                }
-                Err(AdmitError::Store(error)) => {
+        let admitted = match parts.create.admit(new_run(plan, recipe, parts)).await {
+            Ok(admitted) => admitted,
+            Err(error) => {
+                self.live.remove(&plan.run_id);
+                if matches!(error, AdmitError::Store(_)) {
                     abandon(plan.run_id.clone(), parts);
-                    return Err(error.into());
                 }
-                Err(refused) => return Err(refused.into()),
+                return Err(error.into());
             }
+        };
+        for run in &admitted.displaced {
+            self.stop(run, parts).await;
         }
+        let ticket = RunTicket { record: admitted.run, live };
+        Ok(if ticket.record.status.is_owned() { Admission::Now(ticket) } else { Admission::Later(ticket) })
     }
 
-    /// Writes the intent to cancel, then tells the run if it is executed here.
+    /// Writes the intent to cancel, then acts on it.
     pub(super) async fn request_cancel(&self, run_id: &RunId, action: CancelAction, parts: &RuntimeParts) -> Result<(), RunError> {
         let Some(record) = parts.create.request_cancel(run_id, action, parts.clock.now()).await? else {
             return Err(RunError::NotFound(run_id.clone()));
         };
-        if let Some(live) = self.live.get(run_id) {
-            live.cancel(record.cancel.unwrap_or(action));
-        }
+        self.stop(&record, parts).await;
         Ok(())
     }
 
-    async fn await_end(&self, run_id: &RunId, deadline: Instant, parts: &RuntimeParts) -> Result<(), RunError> {
-        let ended = async {
-            if let Some(live) = self.live.get(run_id) {
-                live.ended().await;
-                return Ok::<(), RunError>(());
-            }
-            while parts.query.get(run_id, &Owner::None).await?.is_some_and(|run| !run.status.is_terminal()) {
-                tokio::time::sleep(REMOTE_POLL).await;
-            }
-            Ok(())
-        };
-        tokio::time::timeout_at(deadline, ended).await.map_err(|_| RunError::NoRoom(run_id.clone()))?
+    /// Stops a run that is durably told to stop: ends it if it waits, tells it if it is executed here.
+    async fn stop(&self, record: &RunRecord, parts: &RuntimeParts) {
+        if record.status.is_terminal() {
+            return;
+        }
+        if !record.status.is_owned() {
+            end_unstarted(record, self, parts).await;
+        } else if let Some(live) = self.live.get(&record.run_id) {
+            live.cancel(record.cancel.unwrap_or(CancelAction::Interrupt));
+        }
     }
 
     pub(super) fn live(&self, run_id: &RunId) -> Option<Arc<LiveRun>> {
@@ -111,7 +109,9 @@ impl RunRegistry {
     }
 }
 
-fn new_run(plan: &ExecutionPlan, parts: &RuntimeParts) -> NewRun {
+fn new_run(plan: &ExecutionPlan, recipe: Arc<Recipe>, parts: &RuntimeParts) -> NewRun {
+    let now = parts.clock.now();
+    let delay = chrono::TimeDelta::from_std(plan.delay).unwrap_or_default();
     NewRun {
         run_id: plan.run_id.clone(),
         thread_id: plan.thread_id.clone(),
@@ -123,7 +123,10 @@ fn new_run(plan: &ExecutionPlan, parts: &RuntimeParts) -> NewRun {
         kwargs: plan.kwargs.clone(),
         multitask: plan.multitask,
         model_name: plan.options.get("model_name").and_then(serde_json::Value::as_str).map(str::to_owned),
-        created_at: parts.clock.now(),
+        webhook: plan.webhook.clone(),
+        recipe,
+        created_at: now.checked_add_signed(delay).unwrap_or(now),
+        at: now,
     }
 }
 
@@ -139,7 +142,7 @@ fn abandon(run_id: RunId, parts: &RuntimeParts) {
             }
             match parts.query.get(&run_id, &Owner::None).await {
                 Ok(Some(run)) if run.status.is_terminal() => return,
-                Ok(Some(run)) => match recovery::end_orphan(&run, &parts).await {
+                Ok(Some(run)) => match recovery::end_orphan(&run, recovery::LOST, &parts).await {
                     Ok(()) => return,
                     Err(error) => tracing::warn!(%run_id, %error, "a run that was not acknowledged cannot be ended yet"),
                 },

@@ -21,7 +21,7 @@ use crate::runtime::runs::store::{EventQuery, RunListQuery};
 use crate::runtime::stream_bridge::{ResumeFrom, StreamItem, TerminalKind};
 use crate::state::StateUpdate;
 
-const BEAT: Duration = Duration::from_secs(15);
+pub(super) const BEAT: Duration = Duration::from_secs(15);
 
 /// What a test agent does after it has streamed "one " and "two".
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -78,8 +78,9 @@ impl Agent for TestAgent {
     }
 }
 
-#[derive(Debug)]
-struct Agents;
+/// Resolves `once` only the first time.
+#[derive(Debug, Default)]
+struct Agents(std::sync::atomic::AtomicBool);
 
 #[async_trait]
 impl AgentResolver for Agents {
@@ -90,6 +91,7 @@ impl AgentResolver for Agents {
             "fail" => Then::Fail,
             "panic" => Then::Panic,
             "ask" => Then::Ask,
+            "once" if !self.0.swap(true, std::sync::atomic::Ordering::Relaxed) => Then::Finish,
             other => return Err(UnknownAssistant::NotFound(other.to_owned())),
         };
         Ok(Arc::new(TestAgent(then)))
@@ -100,15 +102,20 @@ impl AgentResolver for Agents {
     }
 }
 
-fn facade() -> RunsFacade {
-    RunsFacade::new(runtime_in_memory(Arc::new(Agents)).unwrap(), RunLimits::default())
+pub(super) fn facade() -> RunsFacade {
+    over(runtime_in_memory(Arc::new(Agents::default())).unwrap())
 }
 
-fn thread() -> ThreadId {
+/// Another process over the same stores: its tasks are its own.
+pub(super) fn over(parts: RuntimeParts) -> RunsFacade {
+    RunsFacade::new(RuntimeParts { tasks: Default::default(), ..parts }, RunLimits::default())
+}
+
+pub(super) fn thread() -> ThreadId {
     ThreadId::parse("t1").unwrap()
 }
 
-fn spec(assistant: &str) -> RunSpec {
+pub(super) fn spec(assistant: &str) -> RunSpec {
     RunSpec {
         scope: RunScope::Stateful { thread_id: thread(), if_not_exists: IfNotExists::Create },
         run_id: None,
@@ -124,18 +131,20 @@ fn spec(assistant: &str) -> RunSpec {
         interrupt_before: NodeSelector::None,
         interrupt_after: NodeSelector::None,
         multitask: MultitaskStrategy::Reject,
+        delay: Duration::ZERO,
+        webhook: None,
         on_disconnect: DisconnectMode::Continue,
         checkpoint: None,
         kwargs: json!({ "input": { "messages": [{ "type": "human", "content": "hello" }] } }),
     }
 }
 
-async fn as_user<F: Future>(work: F) -> F::Output {
+pub(super) async fn as_user<F: Future>(work: F) -> F::Output {
     scope(ActorContext::user("ann"), work).await
 }
 
 /// Reads a stream to its end: the names of its events, and how it ended.
-async fn drain(stream: RunStream) -> (Vec<String>, Option<StreamItem>) {
+pub(super) async fn drain(stream: RunStream) -> (Vec<String>, Option<StreamItem>) {
     let mut names = Vec::new();
     let mut last = None;
     let mut items = stream.items;
@@ -149,7 +158,7 @@ async fn drain(stream: RunStream) -> (Vec<String>, Option<StreamItem>) {
     (names, last)
 }
 
-async fn wait_for_tokens(facade: &RunsFacade, run: &RunId) {
+pub(super) async fn wait_for_tokens(facade: &RunsFacade, run: &RunId) {
     let stream = facade.join_stream(None, run, ResumeFrom::Start, BEAT).await.unwrap();
     let mut items = stream.items;
     let mut tokens = 0;
@@ -162,7 +171,7 @@ async fn wait_for_tokens(facade: &RunsFacade, run: &RunId) {
     }
 }
 
-fn texts(outcome: &WaitOutcome) -> Vec<String> {
+pub(super) fn texts(outcome: &WaitOutcome) -> Vec<String> {
     let values = match outcome {
         WaitOutcome::Values(values) => values,
         WaitOutcome::Failed { values, .. } => values.as_ref().unwrap(),
@@ -176,7 +185,7 @@ async fn a_run_streams_its_events_in_order_and_everything_is_in_place_at_the_end
     as_user(async {
         let facade = facade();
         let (record, stream) = facade.create_and_stream(spec("finish"), BEAT).await.unwrap();
-        assert_eq!(record.status, RunStatus::Pending);
+        assert_eq!(record.status, RunStatus::Starting);
         let (names, end) = drain(stream).await;
         assert_eq!(names, ["metadata", "values", "messages", "messages", "updates", "values"]);
         assert_eq!(end, Some(StreamItem::End(TerminalKind::End)));
@@ -344,10 +353,11 @@ async fn an_orphan_is_ended_and_its_accepted_input_joins_the_thread() {
         let facade = facade();
         // Admitted by a process that died before it could do anything.
         let parts = facade.parts().clone();
-        let plan = plan(spec("finish"), Arc::new(TestAgent(Then::Finish)), ActorContext::user("ann"), &RunLimits::default(), &*parts.ids);
-        let ticket = RunRegistry::default().admit(&plan, &parts).await.unwrap();
+        let left = crate::testkit::new_run("left", "t1");
+        let kwargs = spec("finish").kwargs;
+        let left = parts.create.admit(store::NewRun { kwargs, ..left }).await.unwrap().run;
         assert_eq!(facade.recover().await.unwrap(), 1);
-        let ended = facade.get_run(None, &ticket.record.run_id).await.unwrap().unwrap();
+        let ended = facade.get_run(None, &left.run_id).await.unwrap().unwrap();
         assert_eq!((ended.status, ended.stop_reason.as_deref()), (RunStatus::Error, Some(ORPHAN_RECOVERED)));
         let head = parts.checkpointer.get(&thread(), None).await.unwrap().unwrap();
         assert_eq!(head.state.messages()[0].content.text(), "hello");
@@ -374,7 +384,7 @@ impl store::RunCommitStore for LosesReplies {
 #[tokio::test(start_paused = true)]
 async fn a_commit_whose_reply_is_lost_is_not_written_twice_and_the_run_ends_well() {
     as_user(async {
-        let mut parts = runtime_in_memory(Arc::new(Agents)).unwrap();
+        let mut parts = runtime_in_memory(Arc::new(Agents::default())).unwrap();
         let stores = crate::runtime::memory::MemoryStores::new();
         let shared = Arc::new(stores.clone());
         parts.commit = Arc::new(LosesReplies(stores, std::sync::atomic::AtomicU32::new(0)));

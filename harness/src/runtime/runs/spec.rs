@@ -1,5 +1,7 @@
 //! What a caller asks for. Every compatibility rule of the wire has been applied before a spec exists.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -7,8 +9,8 @@ use crate::ids::{CheckpointId, RunId, ThreadId};
 use crate::messages::Message;
 use crate::state::StateUpdate;
 
-/// A request to advance a thread.
-#[derive(Debug, Clone)]
+/// A request to advance a thread. Written down, it is what a run that waits is started from.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunSpec {
     /// On which thread, and what becomes of it.
     pub scope: RunScope,
@@ -20,7 +22,8 @@ pub struct RunSpec {
     pub input: RunInput,
     /// Limits and options.
     pub config: RunConfig,
-    /// Stored with the run and shown to clients.
+    /// Stored with the run and shown to clients; the run's record has it.
+    #[serde(skip)]
     pub metadata: Map<String, Value>,
     /// Which events are wanted.
     pub stream_modes: StreamModes,
@@ -38,11 +41,16 @@ pub struct RunSpec {
     pub interrupt_after: NodeSelector,
     /// What happens when the thread is busy.
     pub multitask: MultitaskStrategy,
+    /// How long the run waits before it may begin.
+    pub delay: Duration,
+    /// Where the run's end is told.
+    pub webhook: Option<String>,
     /// What happens when the creating client goes away.
     pub on_disconnect: DisconnectMode,
     /// Start from this checkpoint instead of the newest.
     pub checkpoint: Option<CheckpointRef>,
-    /// The request as clients see it again, without secrets.
+    /// The request as clients see it again, without secrets; the run's record has it.
+    #[serde(skip)]
     pub kwargs: Value,
 }
 
@@ -65,6 +73,8 @@ impl RunSpec {
             interrupt_before: NodeSelector::None,
             interrupt_after: NodeSelector::None,
             multitask: MultitaskStrategy::Reject,
+            delay: Duration::ZERO,
+            webhook: None,
             on_disconnect: DisconnectMode::Continue,
             checkpoint: None,
             kwargs: Value::Null,
@@ -73,7 +83,7 @@ impl RunSpec {
 }
 
 /// Stateful or stateless, and what becomes of the thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunScope {
     /// On a thread that stays.
     Stateful {
@@ -101,7 +111,7 @@ pub enum IfNotExists {
 }
 
 /// What is new to the thread.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum RunInput {
     /// An update to the state; an empty one runs the agent with nothing new.
     Update(StateUpdate),
@@ -114,14 +124,20 @@ pub enum RunInput {
 }
 
 /// What a client wants of a thread besides answers alone: reduced, answered and visited, in this order.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunCommand {
-    /// Answers to open questions.
+    /// Answers to open questions; null is an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub resume: Option<Value>,
     /// Changes to the state.
     pub update: StateUpdate,
     /// Nodes to go to, one after the other.
     pub goto: Vec<Visit>,
+}
+
+/// A value that is there, null or not.
+fn given<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(value).map(Some)
 }
 
 /// A node to go to.
@@ -158,7 +174,7 @@ impl RunInput {
 }
 
 /// Limits and options of a run.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RunConfig {
     /// Most super-steps; the planner clamps it.
     pub recursion_limit: Option<u64>,
@@ -169,14 +185,14 @@ pub struct RunConfig {
 }
 
 /// A checkpoint to start from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointRef {
     /// The checkpoint.
     pub checkpoint_id: CheckpointId,
 }
 
 /// A set of node names.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum NodeSelector {
     /// None.
     #[default]
@@ -209,6 +225,8 @@ pub enum MultitaskStrategy {
     Interrupt,
     /// The first is undone.
     Rollback,
+    /// It waits until all before it are over.
+    Enqueue,
 }
 
 impl MultitaskStrategy {
@@ -218,6 +236,7 @@ impl MultitaskStrategy {
             Self::Reject => "reject",
             Self::Interrupt => "interrupt",
             Self::Rollback => "rollback",
+            Self::Enqueue => "enqueue",
         }
     }
 }
@@ -303,7 +322,7 @@ impl StreamMode {
 }
 
 /// A set of modes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StreamModes(u16);
 
 impl StreamModes {

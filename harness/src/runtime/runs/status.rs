@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
-    /// Accepted and durable; nobody works on it yet.
+    /// Accepted and durable; it waits for its turn or its time, and nobody owns it.
     Pending,
-    /// An owner has taken it and prepares. Clients see `pending`.
+    /// An owner has taken it, and with it the thread's only slot. Clients see `pending`.
     Starting,
     /// The agent works.
     Running,
@@ -36,6 +36,11 @@ impl RunStatus {
     /// All statuses, in the order of a run's life.
     pub const ALL: [Self; 7] = [Self::Pending, Self::Starting, Self::Running, Self::Success, Self::Error, Self::Interrupted, Self::Timeout];
 
+    /// Whether somebody owns the run, and so holds its thread's slot.
+    pub fn is_owned(self) -> bool {
+        matches!(self, Self::Starting | Self::Running)
+    }
+
     /// Whether the run is over. Terminal states have no way out.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Success | Self::Error | Self::Interrupted | Self::Timeout)
@@ -44,8 +49,7 @@ impl RunStatus {
     /// The next status, if the run may take it.
     pub fn advance(self, to: Self) -> Result<Self, InvalidTransition> {
         let legal = match self {
-            // Straight to running: a short run's first write covers both steps, for nothing else waits for the disk.
-            Self::Pending => matches!(to, Self::Starting | Self::Running | Self::Interrupted | Self::Error),
+            Self::Pending => matches!(to, Self::Starting | Self::Interrupted | Self::Error),
             Self::Starting => matches!(to, Self::Running | Self::Pending | Self::Interrupted | Self::Error | Self::Timeout),
             // Back to pending only by recovery, under a new attempt.
             Self::Running => to == Self::Pending || to.is_terminal(),

@@ -1,11 +1,13 @@
 //! Follows runs: live ones through the bridge, finished ones from what is left of them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use futures_util::FutureExt;
 use futures_util::stream::{self, BoxStream, StreamExt};
 
 use super::error::RunError;
+use super::live::LiveRun;
 use super::parts::RuntimeParts;
 use super::record::RunRecord;
 use super::registry::RunRegistry;
@@ -43,7 +45,10 @@ pub(super) async fn subscribe(
     parts: &RuntimeParts,
 ) -> Result<RunStream, RunError> {
     let live = registry.live(&record.run_id);
-    if let Some(live) = &live {
+    if let Some(live) = live.filter(|live| live.status() == RunStatus::Pending) {
+        return Ok(from_its_beginning(record, live, heartbeat, parts));
+    }
+    if let Some(live) = registry.live(&record.run_id) {
         live.opened.cancelled().await;
     }
     let subscription = parts.bridge.subscribe(&record.run_id, from, heartbeat).await?;
@@ -55,6 +60,31 @@ pub(super) async fn subscribe(
         (subscription.resume, subscription.items)
     };
     Ok(RunStream { run_id: record.run_id.clone(), thread_id: record.thread_id.clone(), resume, items })
+}
+
+/// Follows a run that waits: heartbeats until it begins, then all of it.
+fn from_its_beginning(record: &RunRecord, live: Arc<LiveRun>, heartbeat: Duration, parts: &RuntimeParts) -> RunStream {
+    let beats = stream::unfold(heartbeat, |heartbeat| async move {
+        match heartbeat.is_zero() {
+            true => std::future::pending::<()>().await,
+            false => tokio::time::sleep(heartbeat).await,
+        }
+        Some((StreamItem::Heartbeat, heartbeat))
+    });
+    let (bridge, run_id) = (parts.bridge.clone(), record.run_id.clone());
+    let opened = async move { live.opened.cancelled().await };
+    let events = stream::once(async move {
+        match bridge.subscribe(&run_id, ResumeFrom::Start, heartbeat).await {
+            Ok(subscription) if subscription.resume != ResumeResult::Unknown => subscription.items,
+            Ok(_) => stream::iter([StreamItem::Aborted]).boxed(),
+            Err(error) => {
+                tracing::warn!(%run_id, %error, "a run that waited cannot be followed");
+                stream::iter([StreamItem::Aborted]).boxed()
+            }
+        }
+    });
+    let items = beats.take_until(opened.boxed()).chain(events.flatten()).boxed();
+    RunStream { run_id: record.run_id.clone(), thread_id: record.thread_id.clone(), resume: ResumeResult::From(1), items }
 }
 
 fn terminal_of(record: &RunRecord) -> Option<TerminalKind> {
@@ -73,7 +103,7 @@ fn leftover(record: &RunRecord) -> BoxStream<'static, StreamItem> {
     };
     let mut items = Vec::new();
     if kind == TerminalKind::Error {
-        let data: Bytes = error_frame("RunError", record.error.as_deref().unwrap_or("the run failed")).data;
+        let data = error_frame("RunError", record.error.as_deref().unwrap_or("the run failed")).data;
         items.push(StreamItem::Event(StreamEvent { id: EventId { seq: 1, attempt: record.attempt }, event: "error".into(), data }));
     }
     items.push(StreamItem::End(kind));

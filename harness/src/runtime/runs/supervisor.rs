@@ -44,9 +44,15 @@ pub(super) fn launch(ticket: RunTicket, plan: ExecutionPlan, registry: &Arc<RunR
             };
             registry.live.remove(&run_id);
             live.finished(outcome);
+            if registry.live.any_waiting() {
+                registry.doorbell.ring();
+            }
         })
     };
+    let thread = record.thread_id.clone();
     parts.tasks.spawn(TaskKind::Run, "run", work);
+    // Nobody may be listening.
+    let _heard = registry.launches.send(thread);
     RunHandle { record, live }
 }
 
@@ -56,7 +62,7 @@ async fn end_panicked(run_id: &RunId, panic: &str, parts: &RuntimeParts) -> RunO
     tracing::error!(panic, "the execution of a run panicked");
     match parts.query.get(run_id, &Owner::None).await {
         Ok(Some(run)) if !run.status.is_terminal() => {
-            if let Err(error) = recovery::end_orphan(&run, parts).await {
+            if let Err(error) = recovery::end_orphan(&run, recovery::LOST, parts).await {
                 tracing::error!(%error, "the end of the run cannot be stored; it is recovered at the next start");
             }
         }
@@ -65,7 +71,7 @@ async fn end_panicked(run_id: &RunId, panic: &str, parts: &RuntimeParts) -> RunO
     }
     let (name, text) = ("InternalError", "the run failed unexpectedly");
     let key = StreamKey { run_id: run_id.clone(), attempt: u32::MAX };
-    let data = error_frame(name, text).data;
+    let data = error_frame(name, text).data.into_bytes();
     if let Err(error) = parts.bridge.publish_terminal(&key, TerminalKind::Error, Some(data)).await {
         tracing::warn!(%error, "the end did not reach the stream");
     }

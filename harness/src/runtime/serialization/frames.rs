@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::ids::{RunId, ThreadId};
-use crate::runtime::stream_bridge::EventName;
+use crate::runtime::stream_bridge::{EventData, EventName};
 
 /// A frame before it has an id.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,13 +13,13 @@ pub struct Frame {
     /// The event's name.
     pub event: EventName,
     /// JSON.
-    pub data: Bytes,
+    pub data: EventData,
 }
 
 impl Frame {
     /// A frame of `value`.
     pub fn new(event: impl Into<EventName>, value: &impl Serialize) -> Self {
-        Self { event: event.into(), data: to_bytes(value) }
+        Self { event: event.into(), data: to_bytes(value).into() }
     }
 }
 

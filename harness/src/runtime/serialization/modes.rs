@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -18,6 +18,7 @@ use crate::messages::{Message, MessageChunk};
 use crate::runtime::agent::{AgentEvent, MessageMeta, StepEvent, Task, TaskEnd, TaskInput};
 use crate::runtime::checkpoint::CheckpointMeta;
 use crate::runtime::runs::{StreamMode, StreamModes};
+use crate::runtime::stream_bridge::EventData;
 use crate::state::{StateUpdate, ThreadState};
 
 /// What a run's viewers asked for.
@@ -42,6 +43,8 @@ pub struct ModeEncoder {
     run: Option<Arc<RunFacts>>,
     /// The metadata of the message under way, serialized once for all of its fragments.
     meta: Option<(Arc<MessageMeta>, Bytes)>,
+    /// Where fragments are written before their length is known.
+    scratch: Vec<u8>,
     /// Whether tasks have told what the step under way writes.
     updates_told: bool,
     /// Encoders of nested agents by namespace, each with what it has told so far.
@@ -67,7 +70,7 @@ impl ModeEncoder {
 
     fn of(wanted: Wanted, clock: Arc<dyn Clock>, run: Option<Arc<RunFacts>>) -> Self {
         let (accumulating, nested) = (Accumulating::default(), HashMap::new());
-        Self { wanted, clock, accumulating, events: None, run, meta: None, updates_told: false, nested }
+        Self { wanted, clock, accumulating, events: None, run, meta: None, scratch: Vec::new(), updates_told: false, nested }
     }
 
     /// The frames of one event, in order.
@@ -104,7 +107,7 @@ impl ModeEncoder {
     /// The `values` frame of a state.
     pub fn values(&self, state: &ThreadState, questions: &[Value], frames: &mut Vec<Frame>) {
         if self.has(StreamMode::Values) {
-            frames.push(Frame { event: "values".into(), data: values_json(state, questions) });
+            frames.push(Frame { event: "values".into(), data: values_json(state, questions).into() });
         }
     }
 
@@ -195,26 +198,24 @@ impl ModeEncoder {
         }
     }
 
-    /// `[message, metadata]`, with the metadata's JSON reused while it stays the same.
-    fn pair(&mut self, message: &impl Serialize, meta: &Arc<MessageMeta>) -> Bytes {
-        let meta_json = match &self.meta {
-            Some((held, json)) if Arc::ptr_eq(held, meta) => json.clone(),
+    /// `[message, metadata]`. The metadata is the same for all fragments of a message, and they share its JSON.
+    fn pair(&mut self, message: &impl Serialize, meta: &Arc<MessageMeta>) -> EventData {
+        let tail = match &self.meta {
+            Some((held, tail)) if Arc::ptr_eq(held, meta) => tail.clone(),
             _ => {
-                let json = to_bytes(&**meta);
-                self.meta = Some((meta.clone(), json.clone()));
-                json
+                let tail = Bytes::from([b",", &*to_bytes(&**meta), b"]"].concat());
+                self.meta = Some((meta.clone(), tail.clone()));
+                tail
             }
         };
-        let mut pair = BytesMut::with_capacity(meta_json.len() + 512).writer();
-        pair.get_mut().put_u8(b'[');
-        if let Err(error) = serde_json::to_writer(&mut pair, message) {
+        self.scratch.clear();
+        self.scratch.push(b'[');
+        if let Err(error) = serde_json::to_writer(&mut self.scratch, message) {
             tracing::error!(%error, "a message cannot be serialized for the stream");
+            self.scratch.truncate(1);
+            self.scratch.extend_from_slice(b"null");
         }
-        let mut pair = pair.into_inner();
-        pair.put_u8(b',');
-        pair.put_slice(&meta_json);
-        pair.put_u8(b']');
-        pair.freeze()
+        EventData::with_tail(Bytes::copy_from_slice(&self.scratch), tail)
     }
 
     /// The frames of a nested agent's event, under its namespace.

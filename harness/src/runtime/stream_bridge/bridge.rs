@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 
-use super::{BridgeError, EventId, EventName, ResumeFrom, ResumeResult, StreamItem, StreamKey, TerminalKind};
+use super::{BridgeError, EventData, EventId, EventName, ResumeFrom, ResumeResult, StreamItem, StreamKey, TerminalKind};
 use crate::ids::RunId;
 
 /// A subscriber's view of a run.
@@ -35,7 +35,7 @@ impl fmt::Debug for Subscription {
 #[async_trait]
 pub trait StreamBridge: Send + Sync + fmt::Debug {
     /// Appends an event and returns its id. The first publish of a higher attempt fences off the lower ones.
-    async fn publish(&self, key: &StreamKey, event: EventName, data: Bytes) -> Result<EventId, BridgeError>;
+    async fn publish(&self, key: &StreamKey, event: EventName, data: EventData) -> Result<EventId, BridgeError>;
 
     /// Ends the stream normally. The same as [`StreamBridge::publish_terminal`] with [`TerminalKind::End`] and no data.
     async fn publish_end(&self, key: &StreamKey) -> Result<(), BridgeError> {

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::data::EventData;
 use super::resume::{Gap, MalformedCursor};
 use crate::ids::RunId;
 
@@ -57,7 +57,7 @@ pub struct StreamEvent {
     /// Its name.
     pub event: EventName,
     /// JSON without line breaks.
-    pub data: Bytes,
+    pub data: EventData,
 }
 
 /// How a run's stream ended.

@@ -4,11 +4,13 @@
 //! of `testkit::stream_bridge` against it, and add one arm to the factory that reads the configuration.
 
 mod bridge;
+mod data;
 mod error;
 mod event;
 mod resume;
 
 pub use bridge::{StreamBridge, Subscription};
+pub use data::EventData;
 pub use error::BridgeError;
 pub use event::{
     CANCELLED_SENTINEL, END_SENTINEL, EventId, EventName, HEARTBEAT_SENTINEL, StreamEvent, StreamItem, StreamKey, StreamStatus,

@@ -6,7 +6,7 @@ use crate::runtime::tasks::{TaskKind, Tasks};
 
 async fn assert_ended(scene: &Scene, attempt: u32) {
     let ended = BridgeError::Ended(scene.run.clone());
-    let published = scene.bridge.publish(&scene.key(attempt), EventName::Borrowed("values"), Bytes::from_static(b"1")).await;
+    let published = scene.bridge.publish(&scene.key(attempt), EventName::Borrowed("values"), Bytes::from_static(b"1").into()).await;
     assert_eq!(published, Err(ended.clone()));
     assert_eq!(scene.bridge.publish_end(&scene.key(attempt)).await, Err(ended.clone()));
     let with_error = scene.bridge.publish_terminal(&scene.key(attempt), TerminalKind::Error, Some(Bytes::from_static(b"{}"))).await;
@@ -50,7 +50,7 @@ pub async fn an_error_goes_before_the_end(factory: &dyn StreamBridgeFactory) {
     let data = Bytes::from_static(b"{\"error\":\"ValueError\"}");
     scene.bridge.publish_terminal(&scene.key(1), TerminalKind::Error, Some(data.clone())).await.expect("ended");
     let mut view = scene.view(ResumeFrom::After(id(1, 1))).await;
-    let error = StreamEvent { id: id(2, 1), event: EventName::Borrowed("error"), data };
+    let error = StreamEvent { id: id(2, 1), event: EventName::Borrowed("error"), data: data.into() };
     assert_eq!(rest(&mut view).await, [StreamItem::Event(error), StreamItem::End(TerminalKind::Error)]);
 }
 
@@ -130,7 +130,7 @@ pub async fn closing_aborts_viewers_and_refuses_all_else(factory: &dyn StreamBri
     scene.bridge.close().await;
     assert_eq!(waiting.await.expect("joined"), Ok(vec![StreamItem::Aborted]));
     scene.bridge.close().await;
-    let published = scene.bridge.publish(&scene.key(1), EventName::Borrowed("values"), Bytes::from_static(b"1")).await;
+    let published = scene.bridge.publish(&scene.key(1), EventName::Borrowed("values"), Bytes::from_static(b"1").into()).await;
     assert_eq!(published, Err(BridgeError::Closed));
     assert_eq!(scene.bridge.publish_end(&scene.key(1)).await, Err(BridgeError::Closed));
     assert_eq!(scene.bridge.subscribe(&scene.run, ResumeFrom::Start, QUIET).await.map(|view| view.resume), Err(BridgeError::Closed));

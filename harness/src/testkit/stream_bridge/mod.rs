@@ -128,7 +128,7 @@ impl Scene {
     async fn publish(&self, attempt: u32, count: usize) -> Vec<EventId> {
         let mut ids = Vec::new();
         for nth in 0..count {
-            let data = Bytes::from(format!("[{attempt},{nth}]"));
+            let data = Bytes::from(format!("[{attempt},{nth}]")).into();
             let published = self.bridge.publish(&self.key(attempt), EventName::Borrowed("values"), data).await;
             ids.push(published.expect("an open stream takes events"));
         }

@@ -19,14 +19,14 @@ pub async fn every_viewer_sees_the_same_whenever_it_came(factory: &dyn StreamBri
     scene.publish(1, 1).await;
     let mut early = scene.view(ResumeFrom::Start).await;
     let name = EventName::Owned("messages|tools:1".to_owned());
-    scene.bridge.publish(&scene.key(1), name.clone(), Bytes::from_static(b"{}")).await.expect("published");
+    scene.bridge.publish(&scene.key(1), name.clone(), Bytes::from_static(b"{}").into()).await.expect("published");
     let mut late = scene.view(ResumeFrom::Start).await;
     scene.publish(1, 100).await;
     scene.end().await;
     let mut very_late = scene.view(ResumeFrom::Start).await;
     let seen = rest(&mut early).await;
     assert_eq!(seen.len(), 103);
-    assert_eq!(seen[1], StreamItem::Event(StreamEvent { id: id(2, 1), event: name, data: Bytes::from_static(b"{}") }));
+    assert_eq!(seen[1], StreamItem::Event(StreamEvent { id: id(2, 1), event: name, data: Bytes::from_static(b"{}").into() }));
     assert_eq!(rest(&mut late).await, seen);
     assert_eq!(rest(&mut very_late).await, seen);
 }
@@ -60,7 +60,7 @@ pub async fn a_lower_attempt_is_fenced_off(factory: &dyn StreamBridgeFactory) {
     scene.publish(1, 1).await;
     scene.publish(2, 1).await;
     let fenced = BridgeError::Fenced { run_id: scene.run.clone(), attempt: 1, current: 2 };
-    let published = scene.bridge.publish(&scene.key(1), EventName::Borrowed("values"), Bytes::from_static(b"1")).await;
+    let published = scene.bridge.publish(&scene.key(1), EventName::Borrowed("values"), Bytes::from_static(b"1").into()).await;
     assert_eq!(published, Err(fenced.clone()));
     assert_eq!(scene.bridge.publish_end(&scene.key(1)).await, Err(fenced));
     assert_eq!(scene.publish(2, 1).await, [id(3, 2)]);

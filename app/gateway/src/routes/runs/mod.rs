@@ -1,9 +1,11 @@
 //! `/threads/{t}/runs` and `/runs`: creating, following, waiting for, reading, cancelling and deleting runs.
 
+mod batch;
 mod cancel;
 mod create;
 mod delete;
 mod follow;
+mod follow_thread;
 mod get;
 mod join;
 mod list;
@@ -11,10 +13,12 @@ mod replay;
 mod stream;
 mod wait;
 
+pub(crate) use batch::batch;
 pub(crate) use cancel::{cancel, cancel_many};
 pub(crate) use create::{create, create_stateless};
 pub(crate) use delete::delete;
 pub(crate) use follow::follow;
+pub(crate) use follow_thread::follow_thread;
 pub(crate) use get::get;
 pub(crate) use join::join;
 pub(crate) use list::list;
@@ -24,7 +28,7 @@ pub(crate) use wait::{wait, wait_stateless};
 
 use std::sync::Arc;
 
-use harness::runtime::actor_context::{self, ActorContext};
+use harness::runtime::actor_context::{self, ActorContext, Owner};
 use harness::runtime::runs::{DisconnectMode, RunError, RunRecord, RunSpec};
 use harness::runtime::tasks::TaskKind;
 use serde_json::Value;
@@ -44,8 +48,22 @@ async fn spec_on_thread(state: &GatewayState, dialect: Dialect, ids: &Ids, body:
 /// The spec of a request.
 async fn spec_for(state: &GatewayState, dialect: Dialect, target: &RunTarget, body: Fields) -> Result<RunSpec, ApiError> {
     let assistants = state.assistants.list().await;
-    let defaults = Defaults { assistants: &assistants, fresh_thread: state.ids.thread_id() };
-    into_spec(body.into_map(), target, dialect, &defaults)
+    // An unknown thread is for admission to refuse, or to make.
+    let thread = match target {
+        RunTarget::Thread(thread) if dialect.is_platform() => state.threads.get(thread, &Owner::Auto).await?,
+        _ => None,
+    };
+    let defaults = Defaults {
+        assistants: &assistants,
+        fresh_thread: state.ids.thread_id(),
+        fresh_run: state.ids.run_id(),
+        thread_metadata: &thread.map(|thread| thread.metadata).unwrap_or_default(),
+    };
+    let spec = into_spec(body.into_map(), target, dialect, &defaults)?;
+    if let Some(url) = &spec.webhook {
+        state.webhooks.check(url).await?;
+    }
+    Ok(spec)
 }
 
 /// A run that was made for a reader, who may have left meanwhile.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::ids::RunId;
-use crate::runtime::stream_bridge::{BridgeError, EventId, EventName, Gap, ResumeFrom, StreamEvent, StreamStatus, TerminalKind};
+use crate::runtime::stream_bridge::{BridgeError, EventData, EventId, EventName, Gap, ResumeFrom, StreamEvent, StreamStatus, TerminalKind};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -26,7 +26,7 @@ pub(super) struct Entry {
 
 impl Entry {
     fn size(&self) -> usize {
-        size_of::<Self>() + self.event.event.len() + self.event.data.len()
+        size_of::<Self>() + self.event.event.len() + self.event.data.own_len()
     }
 }
 
@@ -108,7 +108,7 @@ impl RunLog {
     }
 
     /// Appends an event. The caller rings the [`RunLog::bell`].
-    pub(super) fn append(&self, attempt: u32, event: EventName, data: Bytes, options: &MemoryOptions) -> Result<EventId, BridgeError> {
+    pub(super) fn append(&self, attempt: u32, event: EventName, data: EventData, options: &MemoryOptions) -> Result<EventId, BridgeError> {
         let now = Instant::now();
         let mut state = self.state.lock();
         state.admit(&self.run_id, attempt)?;
@@ -127,7 +127,7 @@ impl RunLog {
         let mut state = self.state.lock();
         state.admit(&self.run_id, attempt)?;
         if let Some(data) = error {
-            state.push(EventName::Borrowed("error"), data, now, options);
+            state.push(EventName::Borrowed("error"), data.into(), now, options);
         }
         Ok(state.finish(kind, now))
     }
@@ -231,7 +231,7 @@ impl State {
         Ok(())
     }
 
-    fn push(&mut self, event: EventName, data: Bytes, now: Instant, options: &MemoryOptions) -> EventId {
+    fn push(&mut self, event: EventName, data: EventData, now: Instant, options: &MemoryOptions) -> EventId {
         let id = EventId { seq: self.next_seq, attempt: self.attempt };
         let entry = Entry { event: StreamEvent { id, event, data }, at: now };
         self.bytes += entry.size();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::ids::RunId;
 use crate::runtime::stream_bridge::{
-    BridgeError, EventId, EventName, ResumeFrom, ResumeResult, StreamBridge, StreamItem, StreamKey, StreamStatus, Subscription,
+    BridgeError, EventData, EventId, EventName, ResumeFrom, ResumeResult, StreamBridge, StreamItem, StreamKey, StreamStatus, Subscription,
     TerminalKind,
 };
 use crate::runtime::tasks::{TaskKind, Tasks};
@@ -62,7 +62,7 @@ impl fmt::Debug for MemoryStreamBridge {
 
 #[async_trait]
 impl StreamBridge for MemoryStreamBridge {
-    async fn publish(&self, key: &StreamKey, event: EventName, data: Bytes) -> Result<EventId, BridgeError> {
+    async fn publish(&self, key: &StreamKey, event: EventName, data: EventData) -> Result<EventId, BridgeError> {
         let inner = &self.inner;
         inner.refuse_if_closed()?;
         let (id, bell) = inner.runs.with_open(&key.run_id, |log| {

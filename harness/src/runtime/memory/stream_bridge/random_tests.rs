@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::ids::{IdSource, SeededIds};
-use crate::runtime::stream_bridge::StreamEvent;
+use crate::runtime::stream_bridge::{EventData, StreamEvent};
 use futures_util::FutureExt;
 
 use super::*;
@@ -94,7 +94,7 @@ async fn play(seed: u64, options: MemoryOptions) {
                 }
                 for nth in 0..=chance.below(100) {
                     let event = EventName::Borrowed("values");
-                    let data = Bytes::from(format!("[{step},{nth}]"));
+                    let data = EventData::from(Bytes::from(format!("[{step},{nth}]")));
                     let key = StreamKey { run_id: runs[run].clone(), attempt: attempts[run] };
                     let id = bridge.publish(&key, event.clone(), data.clone()).await.expect("open");
                     logs[run].push(StreamEvent { id, event, data });
@@ -173,7 +173,7 @@ async fn producers_and_viewers_on_many_threads_agree() {
     for nth in 0..RUNS {
         let run_id = RunId::parse(format!("run-{nth}")).expect("valid");
         let key = StreamKey { run_id: run_id.clone(), attempt: 1 };
-        let first = bridge.publish(&key, EventName::Borrowed("metadata"), Bytes::from_static(b"{}")).await.expect("open");
+        let first = bridge.publish(&key, EventName::Borrowed("metadata"), Bytes::from_static(b"{}").into()).await.expect("open");
         for patience in [1, 7, 64, 1_000, usize::MAX] {
             let work = read_in_visits(bridge.clone(), run_id.clone(), patience);
             viewers.push((nth, tasks.spawn(TaskKind::Finish, "viewer", work)));
@@ -183,7 +183,7 @@ async fn producers_and_viewers_on_many_threads_agree() {
             let work = async move {
                 let mut published = Vec::new();
                 for event in 0..EVENTS {
-                    let data = Bytes::from(format!("[{producer},{event}]"));
+                    let data = EventData::from(Bytes::from(format!("[{producer},{event}]")));
                     published.push((bridge.publish(&key, EventName::Borrowed("values"), data.clone()).await.expect("open"), data));
                 }
                 published

@@ -18,7 +18,10 @@ fn bridge(options: MemoryOptions) -> MemoryStreamBridge {
 async fn publish(bridge: &MemoryStreamBridge, run_id: &str, count: usize, bytes: usize) {
     let key = StreamKey { run_id: run(run_id), attempt: 1 };
     for _ in 0..count {
-        bridge.publish(&key, EventName::Borrowed("values"), Bytes::from(vec![b'1'; bytes])).await.expect("an open stream takes events");
+        bridge
+            .publish(&key, EventName::Borrowed("values"), Bytes::from(vec![b'1'; bytes]).into())
+            .await
+            .expect("an open stream takes events");
     }
 }
 

@@ -9,7 +9,7 @@ use super::super::record::ThreadStatus;
 use super::super::recovery::ROLLED_BACK;
 use super::super::spec::CancelAction;
 use super::super::status::RunStatus;
-use super::super::store::{CommitError, RunEnd};
+use super::super::store::{CommitError, RunEnd, WebhookCall};
 use super::Execution;
 use super::end::StreamEnd;
 use crate::messages::{Message, kwargs};
@@ -49,6 +49,7 @@ impl Execution {
             completion: self.callbacks.completion_data(),
             thread_status: thread_status(status, nodes_due, rolled_back),
             title: self.title(rolled_back),
+            webhook: self.webhook(&end, rolled_back, error.as_ref()),
             discard_checkpoints: rolled_back,
         };
         let outcome = RunOutcome {
@@ -167,6 +168,13 @@ impl Execution {
         }
     }
 
+    fn webhook(&self, end: &StreamEnd, rolled_back: bool, error: Option<&(String, String)>) -> Option<WebhookCall> {
+        let url = self.record.webhook.clone()?;
+        let state = if rolled_back { &self.progress.before } else { &self.progress.state };
+        let values = serde_json::from_slice(&values_json(state, end.questions())).ok();
+        Some(WebhookCall { url, started_at: self.record.updated_at, values, error: error.cloned() })
+    }
+
     fn title(&self, rolled_back: bool) -> Option<String> {
         if rolled_back {
             return None;
@@ -180,7 +188,7 @@ impl Execution {
             (_, Some((name, text))) => {
                 // An answer stood in for the failure: viewers have read it, and an error event would hide it.
                 let shown = self.progress.state.messages().last().is_some_and(|message| message.flag(kwargs::ERROR_FALLBACK));
-                (TerminalKind::Error, (!shown).then(|| error_frame(&name, &text).data))
+                (TerminalKind::Error, (!shown).then(|| error_frame(&name, &text).data.into_bytes()))
             }
             _ => (TerminalKind::End, None),
         };

@@ -33,6 +33,9 @@ pub enum AdmitError {
         /// The run in its slot.
         active: RunId,
     },
+    /// Too many runs wait on the thread.
+    #[error("too many runs wait on thread {0}")]
+    QueueFull(ThreadId),
     /// No such thread, or somebody else's.
     #[error("thread {0} not found")]
     ThreadNotFound(ThreadId),

@@ -7,7 +7,11 @@
 mod error;
 mod events;
 mod runs;
+mod webhooks;
 
 pub use error::{AdmitError, CommitError, StoreError};
 pub use events::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, category};
-pub use runs::{NewRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunListQuery, RunQueryStore};
+pub use runs::{
+    Admitted, Claimed, NewRun, Recipe, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunListQuery, RunQueryStore,
+};
+pub use webhooks::{WebhookCall, WebhookDelivery, WebhookOutbox};

@@ -1,15 +1,19 @@
 //! Creating, writing, reading and deleting runs.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::error::{AdmitError, CommitError, StoreError};
 use super::events::NewRunEvent;
+use super::webhooks::WebhookCall;
 use crate::ids::{RunId, ThreadId};
-use crate::runtime::actor_context::Owner;
+use crate::runtime::actor_context::{ActorContext, Owner};
 use crate::runtime::checkpoint::CheckpointWrite;
-use crate::runtime::runs::{CancelAction, IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunStatus, ThreadStatus};
+use crate::runtime::runs::{CancelAction, IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus, ThreadStatus};
 
 /// A run that wants to be admitted.
 #[derive(Debug, Clone)]
@@ -34,16 +38,59 @@ pub struct NewRun {
     pub multitask: MultitaskStrategy,
     /// The model entry asked for.
     pub model_name: Option<String>,
-    /// Now.
+    /// Where its end is told.
+    pub webhook: Option<String>,
+    /// What it takes to start the run; kept only while it waits.
+    pub recipe: Arc<Recipe>,
+    /// When it was accepted, or for a delayed run when it may begin.
     pub created_at: DateTime<Utc>,
+    /// Now.
+    pub at: DateTime<Utc>,
 }
 
-/// Admits runs.
+/// What a run that waits is started from, by whichever process its turn finds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Recipe {
+    /// The request, without what the run's record has.
+    pub spec: RunSpec,
+    /// Who made it.
+    pub actor: ActorContext,
+}
+
+/// A run that was admitted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Admitted {
+    /// The run: `starting` when it has the slot, `pending` when it waits.
+    pub run: RunRecord,
+    /// Runs of the thread that are told to stop for its sake.
+    pub displaced: Vec<RunRecord>,
+}
+
+/// A run whose turn has come.
+#[derive(Debug, Clone)]
+pub struct Claimed {
+    /// The run, `starting`.
+    pub run: RunRecord,
+    /// What to start it from, or why that cannot be read.
+    pub recipe: Result<Recipe, String>,
+}
+
+/// Admits runs, and gives those that wait to who starts them.
+///
+/// Runs of a thread begin in the order of `created_at`, then of their ids, one at a time; different threads are independent.
 #[async_trait]
 pub trait RunCreateStore: Send + Sync + std::fmt::Debug {
-    /// Takes the thread's only slot for the run, in one transaction with the run's row, the thread's (made if asked, checked to
-    /// be the user's), and the thread's status, `busy`. Of two calls at once on one thread exactly one wins.
-    async fn admit(&self, run: NewRun) -> Result<RunRecord, AdmitError>;
+    /// Does what [`verdict`](crate::runtime::runs::verdict) says of the run, in one transaction with the run's row, the thread's
+    /// (made if asked, checked to be the user's), and the thread's status, `busy`. Of two calls at once on one thread at most
+    /// one gets the slot.
+    async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError>;
+
+    /// Takes the oldest run that waits, is due at `now`, was not told to stop, and whose thread's slot is free. It is `starting`
+    /// then, `updated_at` is `now`, and no other call gets it.
+    async fn claim(&self, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError>;
+
+    /// When the next of the runs that wait for their time may begin.
+    async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError>;
 
     /// Records that the run shall be cancelled; the first action stands. Gives the run as it is then, `None` if unknown.
     async fn request_cancel(&self, run: &RunId, action: CancelAction, at: DateTime<Utc>) -> Result<Option<RunRecord>, StoreError>;
@@ -60,10 +107,12 @@ pub struct RunEnd {
     pub stop_reason: Option<String>,
     /// What it added up to.
     pub completion: RunCompletionData,
-    /// What becomes of the thread's status; not heeded when the checkpoints go.
+    /// What becomes of the thread's status once nothing waits on it; not heeded when the checkpoints go.
     pub thread_status: ThreadStatus,
     /// The thread's title, when the state has one.
     pub title: Option<String>,
+    /// The call that tells of it; kept in the outbox, in the same transaction.
+    pub webhook: Option<WebhookCall>,
     /// Whether the run's checkpoints go, as after a rollback. The thread's status then follows from the newest one that is left.
     pub discard_checkpoints: bool,
 }
@@ -95,8 +144,9 @@ pub struct RunCommit {
 /// Writes what a run reaches: events, checkpoints and status in one transaction, refused as a whole from anyone but the owner.
 #[async_trait]
 pub trait RunCommitStore: Send + Sync + std::fmt::Debug {
-    /// Makes all of it durable, or nothing. With an end, the thread's slot is free when it returns. A temporary thread goes with
-    /// the end, and so does what was said in the run: its kwargs are `{}` then and its completion has numbers only.
+    /// Makes all of it durable, or nothing. With an end, the thread's slot is free when it returns, and the thread stays `busy`
+    /// if other runs of it are not over. A temporary thread goes with the last end, and so does what was said in the run: its
+    /// kwargs are `{}` then and its completion has numbers only.
     ///
     /// A commit whose batch is not above the last that this attempt wrote was written before, by a call that never heard so: it
     /// changes nothing and is `Ok`, also when it was the one that ended the run. A checkpoint that names places of the log
@@ -111,7 +161,7 @@ pub struct RunListQuery {
     pub limit: usize,
     /// Skip this many.
     pub offset: usize,
-    /// Only in this status.
+    /// Only in this status, as clients see it: `starting` counts as `pending`.
     pub status: Option<RunStatus>,
 }
 
@@ -124,7 +174,7 @@ pub trait RunQueryStore: Send + Sync + std::fmt::Debug {
     /// A thread's runs, newest first.
     async fn list(&self, thread: &ThreadId, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError>;
 
-    /// The run that holds the thread's slot.
+    /// An unfinished run of the thread: the one that holds the slot, or else the first that waits.
     async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError>;
 
     /// All runs that are not over, oldest first: recovery after a restart.

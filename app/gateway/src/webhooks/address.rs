@@ -1,0 +1,94 @@
+//! Which addresses belong to the public internet.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Whether `address` is one that anybody on the internet could call: not of this machine, its network, or a reserved range.
+pub(super) fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => match embedded(address) {
+            Some(inner) => is_public_v4(inner),
+            None => is_public_v6(address),
+        },
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    let reserved = address.is_private()
+        || address.is_loopback()
+        || address.is_link_local()
+        || address.is_multicast()
+        || address.is_documentation()
+        || a == 0
+        || a >= 240
+        // Carrier-grade NAT, protocol assignments, the old 6to4 relays, benchmarks.
+        || (a == 100 && (64..128).contains(&b))
+        || (a == 192 && b == 0 && c == 0)
+        || (a == 192 && b == 88 && c == 99)
+        || (a == 198 && (18..20).contains(&b));
+    !reserved
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let [first, second, ..] = address.segments();
+    // Global unicast is 2000::/3; of it, Teredo and other protocols (2001::/23) and documentation (2001:db8::/32, 3fff::/20) are not.
+    let global = first & 0xe000 == 0x2000;
+    let special = (first == 0x2001 && (second < 0x0200 || second == 0x0db8)) || (first == 0x3fff && second < 0x1000);
+    global && !special
+}
+
+/// The IPv4 address behind a mapped, compatible, translated (64:ff9b::/96) or 6to4 (2002::/16) one.
+fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [a, b, c, d, e, f, high, low] = address.segments();
+    let of = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        Ipv4Addr::new(a, b, c, d)
+    };
+    match (a, [b, c, d, e], f) {
+        (0, [0, 0, 0, 0], 0 | 0xffff) | (0x64, [0xff9b, 0, 0, 0], 0) => Some(of(high, low)),
+        (0x2002, _, _) => Some(of(b, c)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_public_and_the_rest() {
+        for public in ["8.8.8.8", "100.63.0.1", "100.128.0.1", "172.32.0.1", "2606:4700::1111", "2002:0808:0808::1", "64:ff9b::808:808"] {
+            assert!(is_public(public.parse().unwrap()), "{public}");
+        }
+        for other in [
+            "0.0.0.0",
+            "10.0.0.1",
+            "100.64.0.1",
+            "127.9.9.9",
+            "169.254.1.1",
+            "172.16.0.1",
+            "192.0.0.8",
+            "192.168.1.1",
+            "198.19.0.1",
+            "203.0.113.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::127.0.0.1",
+            "::ffff:10.0.0.1",
+            "fe80::1",
+            "fc00::1",
+            "ff02::1",
+            "2001::1",
+            "2001:db8::1",
+            "2002:7f00:1::1",
+            "64:ff9b::a00:1",
+            "64:ff9b:1::1",
+            "100::1",
+        ] {
+            assert!(!is_public(other.parse().unwrap()), "{other}");
+        }
+    }
+}

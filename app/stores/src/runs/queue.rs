@@ -1,0 +1,76 @@
+//! Runs that wait: whose turn it is, taken by one caller only.
+
+use chrono::{DateTime, Utc};
+use harness::runtime::runs::RunStatus;
+use harness::runtime::runs::store::{Claimed, Recipe, StoreError};
+use sea_orm::sea_query::{Alias, Expr, Query, SelectStatement};
+use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, ExprTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use super::row::{from_json, record, waits};
+use crate::connect::Database;
+use crate::entity::{micros, moment, run, thread};
+use crate::error::read;
+use crate::tx::TxError;
+
+/// Takes the run whose turn it is at `now`. Nothing is written while there is none.
+pub(super) async fn claim(db: &Database, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
+    loop {
+        let next = turns(micros(now)).select_only().column(run::Column::ThreadId).into_tuple::<String>().one(db.reads()).await;
+        let Some(thread) = read(next)? else { return Ok(None) };
+        let taken = db.writes().run((thread, micros(now)), |tx, (thread, now)| Box::pin(take(tx, thread, *now))).await?;
+        // Somebody else was faster there, so something has changed: look again.
+        if taken.is_some() {
+            return Ok(taken);
+        }
+    }
+}
+
+/// When the next run that waits for its time may begin.
+pub(super) async fn next_due(db: &Database, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
+    let later = run::Entity::find().select_only().column(run::Column::CreatedAt).filter(waits());
+    let later = later.filter(run::Column::CreatedAt.gt(micros(now))).order_by_asc(run::Column::CreatedAt);
+    Ok(read(later.into_tuple::<i64>().one(db.reads()).await)?.map(moment))
+}
+
+/// Runs that may begin, the first of them first.
+fn turns(now: i64) -> sea_orm::Select<run::Entity> {
+    run::Entity::find()
+        .filter(waits())
+        .filter(run::Column::CreatedAt.lte(now))
+        .filter(Expr::exists(owned_beside()).not())
+        .order_by_asc(run::Column::CreatedAt)
+        .order_by_asc(run::Column::RunId)
+}
+
+/// The run that has the slot of the same thread.
+fn owned_beside() -> SelectStatement {
+    let other = Alias::new("other");
+    Query::select()
+        .expr(Expr::val(1))
+        .from_as(run::Entity, other.clone())
+        .and_where(Expr::col((other, run::Column::ThreadId)).equals((run::Entity, run::Column::ThreadId)))
+        .and_where(Expr::cust("other.status IN ('starting', 'running')"))
+        .take()
+}
+
+/// Takes the first run of the thread that may begin. Under the thread's lock, as admissions and ends are, so nobody else does.
+async fn take(tx: &DatabaseTransaction, of: &str, now: i64) -> Result<Option<Claimed>, TxError<StoreError>> {
+    thread::Entity::update_many()
+        .col_expr(thread::Column::Status, Expr::value("busy"))
+        .filter(thread::Column::ThreadId.eq(of))
+        .exec(tx)
+        .await?;
+    let Some(mut row) = turns(now).filter(run::Column::ThreadId.eq(of)).one(tx).await? else { return Ok(None) };
+    run::Entity::update_many()
+        .col_expr(run::Column::Status, Expr::value(RunStatus::Starting.as_str()))
+        .col_expr(run::Column::UpdatedAt, Expr::value(now))
+        .col_expr(run::Column::RecipeJson, Expr::value(Option::<String>::None))
+        .filter(run::Column::RunId.eq(row.run_id.as_str()))
+        .exec(tx)
+        .await?;
+    let recipe = row.recipe_json.take().ok_or_else(|| "nothing was written down".to_owned());
+    let recipe = recipe.and_then(|text| from_json::<Recipe>(&text));
+    RunStatus::Starting.as_str().clone_into(&mut row.status);
+    row.updated_at = now;
+    Ok(Some(Claimed { run: record(row)?, recipe }))
+}

@@ -1,0 +1,194 @@
+//! Runs that wait: the store keeps them and says whose turn it is; this starts them, or ends those that never begin.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::RwLock;
+use tokio::sync::Notify;
+
+use super::live::RunOutcome;
+use super::parts::{RunLimits, RuntimeParts};
+use super::planner::plan;
+use super::record::{RunRecord, ThreadStatus};
+use super::recovery::{self, ROLLED_BACK};
+use super::registry::{RunRegistry, RunTicket};
+use super::spec::{CancelAction, IfNotExists, RunScope};
+use super::status::RunStatus;
+use super::store::{Claimed, CommitError, RunCommit, RunEnd, StoreError};
+use super::supervisor::launch;
+use crate::runtime::actor_context::{self, Owner};
+use crate::runtime::serialization::error_frame;
+use crate::runtime::stream_bridge::{StreamKey, TerminalKind};
+use crate::runtime::tasks::TaskKind;
+
+/// The longest that a turn goes unnoticed: what another process did rings no bell here.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Wakes the queue when somebody's turn may have come.
+#[derive(Debug, Default)]
+pub(super) struct Doorbell {
+    rings: Notify,
+    answered: AtomicBool,
+}
+
+impl Doorbell {
+    /// Has the queue look at once.
+    pub(super) fn ring(&self) {
+        self.rings.notify_one();
+    }
+}
+
+/// Begins to start what waits, unless that was begun before. It goes on as long as the process lives.
+pub(super) fn open(registry: &Arc<RunRegistry>, limits: &Arc<RwLock<RunLimits>>, parts: &RuntimeParts) {
+    if registry.doorbell.answered.swap(true, Ordering::AcqRel) {
+        return registry.doorbell.ring();
+    }
+    let queue = Queue { registry: registry.clone(), limits: limits.clone(), parts: parts.clone() };
+    parts.tasks.spawn(TaskKind::Service, "run queue", async move {
+        let stop = queue.parts.tasks.token().clone();
+        // What was claimed is started: looking is not given up half way.
+        while !stop.is_cancelled() {
+            let pause = queue.start_all().await;
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = queue.registry.doorbell.rings.notified() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    });
+}
+
+struct Queue {
+    registry: Arc<RunRegistry>,
+    limits: Arc<RwLock<RunLimits>>,
+    parts: RuntimeParts,
+}
+
+impl Queue {
+    /// Starts every run whose turn has come, and says how long to rest.
+    async fn start_all(&self) -> Duration {
+        match self.try_start_all().await {
+            Ok(pause) => pause,
+            Err(error) => {
+                tracing::warn!(%error, "runs that wait cannot be started yet");
+                LOOK
+            }
+        }
+    }
+
+    async fn try_start_all(&self) -> Result<Duration, StoreError> {
+        loop {
+            let now = self.parts.clock.now();
+            let Some(claimed) = self.parts.create.claim(now).await? else {
+                let due = self.parts.create.next_due(now).await?;
+                return Ok(due.and_then(|due| (due - now).to_std().ok()).map_or(LOOK, |wait| wait.min(LOOK)));
+            };
+            let limits = *self.limits.read();
+            start(claimed, limits, &self.registry, &self.parts).await;
+        }
+    }
+}
+
+/// Starts a run whose turn has come, from what was written down of it.
+async fn start(claimed: Claimed, limits: RunLimits, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
+    let Claimed { run, recipe } = claimed;
+    let live = registry.live.get_or_insert(&run.run_id);
+    // A cancel that came between the claim and the handle found nobody to tell.
+    match parts.query.get(&run.run_id, &Owner::None).await {
+        Ok(now) => {
+            if let Some(action) = now.and_then(|now| now.cancel) {
+                live.cancel(action);
+            }
+        }
+        Err(error) => tracing::warn!(run_id = %run.run_id, %error, "whether a run was told to stop cannot be read"),
+    }
+    let recipe = match recipe {
+        Ok(recipe) => recipe,
+        Err(reason) => return give_up(&run, &format!("the run cannot be read: {reason}"), registry, parts).await,
+    };
+    let mut spec = recipe.spec;
+    spec.run_id = Some(run.run_id.clone());
+    spec.scope = RunScope::Stateful { thread_id: run.thread_id.clone(), if_not_exists: IfNotExists::Reject };
+    spec.metadata.clone_from(&run.metadata);
+    let resolved = parts.agents.resolve(&spec.assistant, &spec.config.options);
+    match actor_context::scope(recipe.actor.clone(), resolved).await {
+        Ok(agent) => {
+            let plan = plan(spec, agent, recipe.actor, &limits, &*parts.ids);
+            launch(RunTicket { record: run, live }, plan, registry, parts);
+        }
+        Err(error) => give_up(&run, &error.to_string(), registry, parts).await,
+    }
+}
+
+/// Ends a run whose turn has come and that cannot be started.
+async fn give_up(run: &RunRecord, why: &str, registry: &RunRegistry, parts: &RuntimeParts) {
+    tracing::error!(run_id = %run.run_id, reason = why, "a run cannot be started");
+    if let Err(error) = recovery::end_orphan(run, why, parts).await {
+        tracing::error!(run_id = %run.run_id, %error, "its end cannot be stored; it is recovered at the next start");
+    }
+    let key = StreamKey { run_id: run.run_id.clone(), attempt: run.attempt };
+    let data = error_frame("RunError", why).data.into_bytes();
+    if let Err(error) = parts.bridge.publish_terminal(&key, TerminalKind::Error, Some(data)).await {
+        tracing::warn!(run_id = %run.run_id, %error, "the end did not reach the stream");
+    }
+    close(
+        run,
+        RunOutcome { status: RunStatus::Error, error: Some(("RunError".to_owned(), why.to_owned())), values: None },
+        registry,
+        parts,
+    )
+    .await;
+}
+
+/// Ends a run that waits and was told to stop. Who waits for it is told; it leaves nothing in its thread.
+pub(super) async fn end_unstarted(run: &RunRecord, registry: &RunRegistry, parts: &RuntimeParts) {
+    let rolled_back = run.cancel == Some(CancelAction::Rollback);
+    let status = RunStatus::Interrupted;
+    let commit = RunCommit {
+        run_id: run.run_id.clone(),
+        thread_id: run.thread_id.clone(),
+        attempt: run.attempt,
+        advance: None,
+        events: Vec::new(),
+        checkpoints: Vec::new(),
+        end: Some(RunEnd {
+            status,
+            error: None,
+            stop_reason: rolled_back.then(|| ROLLED_BACK.to_owned()),
+            completion: run.completion.clone(),
+            thread_status: ThreadStatus::Idle,
+            title: None,
+            webhook: recovery::webhook_of(run, None),
+            // It has none: the thread is left as its newest one says.
+            discard_checkpoints: true,
+        }),
+        batch: 0,
+        at: parts.clock.now(),
+    };
+    match parts.commit.commit(commit).await {
+        Ok(()) => {}
+        Err(CommitError::Store(error)) => {
+            tracing::error!(run_id = %run.run_id, %error, "the end of a waiting run cannot be stored; it never begins all the same");
+        }
+        Err(refused) => tracing::info!(run_id = %run.run_id, reason = %refused, "a waiting run was ended by somebody else"),
+    }
+    close(run, RunOutcome { status, error: None, values: Some(Bytes::from_static(b"{}")) }, registry, parts).await;
+}
+
+/// Tells viewers and waiters of a run that never began.
+async fn close(run: &RunRecord, outcome: RunOutcome, registry: &RunRegistry, parts: &RuntimeParts) {
+    parts.bridge.cancel(&run.run_id).await;
+    parts.bridge.cleanup(&run.run_id, Duration::from_secs(60)).await;
+    if let Some(live) = registry.live.get(&run.run_id) {
+        registry.live.remove(&run.run_id);
+        live.set_status(outcome.status);
+        live.finished(outcome);
+    }
+    registry.doorbell.ring();
+}
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;

@@ -1,0 +1,137 @@
+//! Runs that wait: for the run before them, for their time, through a restart, and until they are told to stop.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+
+use super::super::tests::{BEAT, as_user, drain, facade, over, spec, texts, thread, wait_for_tokens};
+use super::super::*;
+use crate::runtime::runs::store::{AdmitError, RunListQuery};
+use crate::runtime::stream_bridge::{ResumeFrom, StreamItem, TerminalKind};
+
+fn queued(assistant: &str) -> RunSpec {
+    RunSpec { multitask: MultitaskStrategy::Enqueue, ..spec(assistant) }
+}
+
+async fn status(facade: &RunsFacade, run: &RunRecord) -> RunStatus {
+    facade.get_run(None, &run.run_id).await.unwrap().unwrap().status
+}
+
+#[tokio::test]
+async fn a_queued_run_begins_when_the_run_before_it_is_over() {
+    as_user(async {
+        let facade = facade();
+        let first = facade.create_background(queued("hang")).await.unwrap();
+        wait_for_tokens(&facade, &first.run_id).await;
+        let (second, stream) = facade.create_and_stream(queued("finish"), BEAT).await.unwrap();
+        let (third, outcome) = facade.create_for_waiting(queued("finish")).await.unwrap();
+        assert_eq!((second.status, third.status), (RunStatus::Pending, RunStatus::Pending));
+        assert_eq!(facade.live_runs(), 1);
+        facade.cancel(None, &first.run_id, CancelAction::Interrupt, true).await.unwrap();
+        let (names, end) = drain(stream).await;
+        assert_eq!(names, ["metadata", "values", "messages", "messages", "updates", "values"]);
+        assert_eq!(end, Some(StreamItem::End(TerminalKind::End)));
+        assert_eq!(texts(&outcome.await), ["hello", "one two", "hello", "one two", "hello", "one two"]);
+        assert_eq!(status(&facade, &third).await, RunStatus::Success);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_of_a_run_that_waits_shows_that_it_lives() {
+    as_user(async {
+        let facade = facade();
+        let first = facade.create_background(queued("hang")).await.unwrap();
+        wait_for_tokens(&facade, &first.run_id).await;
+        let (_, mut stream) = facade.create_and_stream(queued("finish"), BEAT).await.unwrap();
+        assert_eq!(stream.items.next().await, Some(StreamItem::Heartbeat));
+        assert_eq!(stream.items.next().await, Some(StreamItem::Heartbeat));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_waiting_run_that_is_cancelled_never_begins_and_its_viewers_see_the_end() {
+    as_user(async {
+        let facade = facade();
+        let first = facade.create_background(queued("hang")).await.unwrap();
+        wait_for_tokens(&facade, &first.run_id).await;
+        let (second, stream) = facade.create_and_stream(queued("finish"), BEAT).await.unwrap();
+        let cancelled = facade.cancel(None, &second.run_id, CancelAction::Interrupt, true).await.unwrap();
+        assert_eq!(cancelled.status, RunStatus::Interrupted);
+        assert_eq!(drain(stream).await, (vec![], Some(StreamItem::End(TerminalKind::Cancel))));
+        facade.cancel(None, &first.run_id, CancelAction::Interrupt, true).await.unwrap();
+        let head = facade.parts().checkpointer.get(&thread(), None).await.unwrap().unwrap();
+        assert_eq!(head.state.messages().len(), 2);
+        assert!(facade.create_and_wait(queued("finish")).await.is_ok());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn interrupting_ends_those_that_wait_as_well() {
+    as_user(async {
+        let facade = facade();
+        let first = facade.create_background(queued("hang")).await.unwrap();
+        wait_for_tokens(&facade, &first.run_id).await;
+        let second = facade.create_background(queued("finish")).await.unwrap();
+        let (_, outcome) = facade.create_and_wait(RunSpec { multitask: MultitaskStrategy::Interrupt, ..spec("finish") }).await.unwrap();
+        assert_eq!(texts(&outcome), ["hello", "one two", "hello", "one two"]);
+        assert_eq!((status(&facade, &first).await, status(&facade, &second).await), (RunStatus::Interrupted, RunStatus::Interrupted));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delayed_run_keeps_the_thread_busy_and_begins_in_time() {
+    as_user(async {
+        let facade = facade();
+        let late = RunSpec { delay: Duration::from_millis(30), ..queued("finish") };
+        let (record, stream) = facade.create_and_stream(late, Duration::ZERO).await.unwrap();
+        assert!(record.status == RunStatus::Pending && record.created_at > record.updated_at);
+        let busy = facade.create_background(spec("finish")).await.unwrap_err();
+        assert!(matches!(busy, RunError::Admit(AdmitError::ThreadBusy { .. })), "{busy:?}");
+        assert_eq!(drain(stream).await.1, Some(StreamItem::End(TerminalKind::End)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_waited_when_the_process_died_begins_in_its_order_after_the_restart() {
+    as_user(async {
+        let before = facade();
+        let first = before.create_background(queued("hang")).await.unwrap();
+        wait_for_tokens(&before, &first.run_id).await;
+        let second = before.create_background(queued("finish")).await.unwrap();
+        let third = before.create_background(queued("fail")).await.unwrap();
+        // Its process dies: nothing of it is heard again.
+        before.parts().tasks.token().cancel();
+        let after = over(before.parts().clone());
+        assert_eq!(after.recover().await.unwrap(), 1);
+        let outcome = after.join_wait(None, &third.run_id).await.unwrap();
+        assert!(matches!(outcome, WaitOutcome::Failed { .. }), "{outcome:?}");
+        let listed = after.list_runs(&thread(), &RunListQuery { limit: 9, ..RunListQuery::default() }).await.unwrap();
+        let listed: Vec<_> = listed.into_iter().map(|run| (run.run_id, run.status)).collect();
+        let expected = [(third, RunStatus::Error), (second, RunStatus::Success), (first, RunStatus::Error)];
+        assert_eq!(listed, expected.map(|(run, status)| (run.run_id, status)));
+        let stream = after.join_stream(None, &listed[1].0, ResumeFrom::Start, BEAT).await.unwrap();
+        assert_eq!(drain(stream).await.0.first().map(String::as_str), Some("metadata"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_run_whose_agent_is_gone_when_its_turn_comes_fails_and_the_next_one_begins() {
+    as_user(async {
+        let facade = facade();
+        let first = facade.create_background(queued("hang")).await.unwrap();
+        wait_for_tokens(&facade, &first.run_id).await;
+        let (second, lost) = facade.create_for_waiting(queued("once")).await.unwrap();
+        let (_, third) = facade.create_for_waiting(queued("finish")).await.unwrap();
+        facade.cancel(None, &first.run_id, CancelAction::Interrupt, true).await.unwrap();
+        assert!(matches!(lost.await, WaitOutcome::Failed { .. }));
+        assert_eq!(status(&facade, &second).await, RunStatus::Error);
+        assert!(matches!(third.await, WaitOutcome::Values(_)));
+    })
+    .await;
+}

@@ -1,0 +1,247 @@
+//! Follows a thread: the events of its runs one after the other, for as long as somebody reads.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{self, BoxStream, StreamExt};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
+
+use super::parts::RuntimeParts;
+use super::record::RunRecord;
+use super::registry::RunRegistry;
+use super::status::RunStatus;
+use super::store::{RunListQuery, StoreError};
+use crate::ids::{RunId, ThreadId};
+use crate::runtime::actor_context::Owner;
+use crate::runtime::stream_bridge::{BridgeError, EventId, MalformedCursor, ResumeFrom, ResumeResult, StreamEvent, StreamItem};
+
+/// The longest that a run goes unnoticed which another process executes.
+const LOOK: Duration = Duration::from_secs(2);
+/// The place of a run's end: after all of its events.
+const DONE: u64 = u32::MAX as u64;
+/// How many runs are read at a time, and how many pages are looked through for the first one to show.
+const PAGE: usize = 50;
+const MOST_PAGES: usize = 20;
+
+/// Identity of an event within its thread, written `{begun}-{seq}`: they rise, for a thread's runs begin in the order of `begun`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ThreadEventId {
+    /// When the run was made, in microseconds since 1970.
+    pub begun: i64,
+    /// The event's place in the run.
+    pub seq: u64,
+}
+
+impl fmt::Display for ThreadEventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.begun, self.seq)
+    }
+}
+
+/// Where a viewer of a thread begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ThreadCursor {
+    /// With whatever comes next.
+    #[default]
+    Tail,
+    /// With the first event that follows this one.
+    After(ThreadEventId),
+}
+
+impl ThreadCursor {
+    /// Everything that is kept.
+    pub const START: Self = Self::After(ThreadEventId { begun: i64::MIN, seq: 0 });
+}
+
+/// Reads a `Last-Event-ID`: `123-4`, `123`, or `-` for the start.
+impl FromStr for ThreadCursor {
+    type Err = MalformedCursor;
+
+    fn from_str(text: &str) -> Result<Self, MalformedCursor> {
+        if text == "-" {
+            return Ok(Self::START);
+        }
+        let (begun, seq) = text.split_once('-').unwrap_or((text, "0"));
+        let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let read = || Some(ThreadEventId { begun: begun.parse().ok()?, seq: seq.parse().ok()? });
+        let id = Some(()).filter(|()| digits(begun) && digits(seq)).and_then(|()| read());
+        id.map(Self::After).ok_or_else(|| MalformedCursor(text.chars().take(80).collect()))
+    }
+}
+
+/// What a viewer of a thread receives.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ThreadItem {
+    /// An event of a run.
+    Event(ThreadEventId, StreamEvent),
+    /// A run is over.
+    RunDone(ThreadEventId, RunId),
+    /// Nothing happened for a while.
+    Heartbeat,
+}
+
+/// The events of a thread. It ends only when the runtime does.
+pub(super) async fn follow(
+    thread: ThreadId,
+    owner: Owner,
+    cursor: ThreadCursor,
+    heartbeat: Duration,
+    registry: &Arc<RunRegistry>,
+    parts: &RuntimeParts,
+) -> Result<BoxStream<'static, ThreadItem>, StoreError> {
+    let launches = registry.launches.subscribe();
+    let after = match cursor {
+        ThreadCursor::After(id) => id,
+        ThreadCursor::Tail => ThreadEventId { begun: i64::MIN, seq: 0 },
+    };
+    let mut viewer =
+        Viewer { thread, owner, after, tail: None, current: None, heartbeat, launches, registry: registry.clone(), parts: parts.clone() };
+    if cursor == ThreadCursor::Tail {
+        viewer.skip_what_is_over().await?;
+    }
+    Ok(stream::unfold(viewer, |mut viewer| async move { viewer.next().await.map(|item| (item, viewer)) }).boxed())
+}
+
+struct Viewer {
+    thread: ThreadId,
+    owner: Owner,
+    /// The last event shown; later runs and events of the same run follow.
+    after: ThreadEventId,
+    /// The run at work when a viewer came that wants nothing from before.
+    tail: Option<RunId>,
+    current: Option<Current>,
+    heartbeat: Duration,
+    launches: Receiver<ThreadId>,
+    registry: Arc<RunRegistry>,
+    parts: RuntimeParts,
+}
+
+/// The run that is shown.
+struct Current {
+    run: RunRecord,
+    items: BoxStream<'static, StreamItem>,
+}
+
+impl Viewer {
+    async fn skip_what_is_over(&mut self) -> Result<(), StoreError> {
+        let query = RunListQuery { limit: PAGE, ..RunListQuery::default() };
+        let runs = self.parts.query.list(&self.thread, &query, &self.owner).await?;
+        if let Some(over) = runs.iter().find(|run| run.status.is_terminal()) {
+            self.after = ThreadEventId { begun: over.created_at.timestamp_micros(), seq: DONE };
+        }
+        self.tail = runs.into_iter().find(|run| run.status.is_owned()).map(|run| run.run_id);
+        Ok(())
+    }
+
+    async fn next(&mut self) -> Option<ThreadItem> {
+        let mut quiet_since = Instant::now();
+        loop {
+            let Some(current) = &mut self.current else {
+                match self.open_next().await {
+                    Ok(true) => continue,
+                    Ok(false) => {}
+                    Err(BridgeError::Closed) => return None,
+                    Err(error) => tracing::warn!(thread_id = %self.thread, %error, "the next run of a thread cannot be followed yet"),
+                }
+                if !self.heartbeat.is_zero() && quiet_since.elapsed() >= self.heartbeat {
+                    return Some(ThreadItem::Heartbeat);
+                }
+                self.wait_for_a_launch(quiet_since).await?;
+                continue;
+            };
+            let begun = current.run.created_at.timestamp_micros();
+            match current.items.next().await {
+                Some(StreamItem::Event(event)) => {
+                    self.after = ThreadEventId { begun, seq: event.id.seq };
+                    return Some(ThreadItem::Event(self.after, event));
+                }
+                Some(StreamItem::Heartbeat) => return Some(ThreadItem::Heartbeat),
+                Some(StreamItem::End(_)) => {
+                    let run = current.run.run_id.clone();
+                    self.pass_over(begun);
+                    return Some(ThreadItem::RunDone(self.after, run));
+                }
+                // What is gone is gone; what comes is still shown.
+                Some(StreamItem::Gap(_)) => {
+                    self.after = ThreadEventId { begun, seq: 0 };
+                    self.tail = Some(current.run.run_id.clone());
+                    self.current = None;
+                }
+                Some(StreamItem::Aborted) | None => return None,
+            }
+            quiet_since = Instant::now();
+        }
+    }
+
+    /// The run that began then is done with.
+    fn pass_over(&mut self, begun: i64) {
+        self.after = ThreadEventId { begun, seq: DONE };
+        self.current = None;
+    }
+
+    /// Begins to show the next run, if it has begun.
+    async fn open_next(&mut self) -> Result<bool, BridgeError> {
+        loop {
+            let next = self.next_run().await.map_err(|error| BridgeError::Transport(error.to_string()))?;
+            let Some(run) = next else { return Ok(false) };
+            if let Some(live) = self.registry.live(&run.run_id) {
+                live.opened.cancelled().await;
+            }
+            let begun = run.created_at.timestamp_micros();
+            let from = match self.after {
+                _ if self.tail.as_ref() == Some(&run.run_id) => ResumeFrom::Tail,
+                after if after.begun == begun && after.seq > 0 => ResumeFrom::After(EventId { seq: after.seq, attempt: run.attempt }),
+                _ => ResumeFrom::Start,
+            };
+            let found = self.parts.bridge.subscribe(&run.run_id, from, self.heartbeat).await?;
+            if found.resume != ResumeResult::Unknown {
+                self.current = Some(Current { run, items: found.items });
+                return Ok(true);
+            }
+            if !run.status.is_terminal() {
+                // Executed elsewhere, or about to publish: it is looked for again.
+                return Ok(false);
+            }
+            self.pass_over(begun);
+        }
+    }
+
+    /// The first run that has begun and is not done with.
+    async fn next_run(&mut self) -> Result<Option<RunRecord>, StoreError> {
+        let mut first = None;
+        for page in 0..MOST_PAGES {
+            let query = RunListQuery { limit: PAGE, offset: page * PAGE, status: None };
+            let runs = self.parts.query.list(&self.thread, &query, &self.owner).await?;
+            let full = runs.len() == PAGE;
+            let is_new = |run: &RunRecord| ThreadEventId { begun: run.created_at.timestamp_micros(), seq: DONE } > self.after;
+            let all_new = runs.iter().all(is_new);
+            let begun = runs.into_iter().filter(|run| is_new(run) && run.status != RunStatus::Pending);
+            first = begun.last().or(first);
+            if !full || !all_new {
+                break;
+            }
+        }
+        Ok(first)
+    }
+
+    /// Waits until a run of the thread begins here, or it is time to look or to say something. `None` when the runtime is gone.
+    async fn wait_for_a_launch(&mut self, quiet_since: Instant) -> Option<()> {
+        let beat = if self.heartbeat.is_zero() { LOOK } else { self.heartbeat };
+        let until = (quiet_since + beat).min(Instant::now() + LOOK);
+        loop {
+            match tokio::time::timeout_at(until, self.launches.recv()).await {
+                Ok(Ok(thread)) if thread != self.thread => {}
+                Ok(Err(RecvError::Closed)) => return None,
+                Ok(Ok(_) | Err(RecvError::Lagged(_))) | Err(_) => return Some(()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "thread_service_tests.rs"]
+mod tests;

@@ -1,0 +1,95 @@
+//! A thread as its viewers see it: over several runs, from now on or from a cursor.
+
+use super::super::tests::{as_user, facade, spec, thread, wait_for_tokens};
+use super::super::*;
+use super::*;
+use crate::runtime::actor_context::{ActorContext, scope};
+
+/// Reads until `runs` runs are done: the names of the events, `done` for the end of a run, and all ids.
+async fn read(items: &mut BoxStream<'static, ThreadItem>, runs: usize) -> (Vec<String>, Vec<ThreadEventId>) {
+    let (mut names, mut ids, mut done) = (Vec::new(), Vec::new(), 0);
+    while done < runs {
+        match items.next().await.expect("it goes on") {
+            ThreadItem::Event(id, event) => {
+                names.push(event.event.into_owned());
+                ids.push(id);
+            }
+            ThreadItem::RunDone(id, _) => {
+                names.push("done".to_owned());
+                ids.push(id);
+                done += 1;
+            }
+            ThreadItem::Heartbeat => {}
+        }
+    }
+    (names, ids)
+}
+
+const RUN: [&str; 7] = ["metadata", "values", "messages", "messages", "updates", "values", "done"];
+
+#[tokio::test(start_paused = true)]
+async fn a_viewer_sees_run_after_run_and_can_come_back_anywhere() {
+    as_user(async {
+        let facade = facade();
+        facade.create_and_wait(spec("finish")).await.unwrap();
+        let mut now = facade.follow_thread(&thread(), ThreadCursor::Tail, Duration::from_secs(5)).await.unwrap();
+        assert_eq!(now.next().await, Some(ThreadItem::Heartbeat));
+        for _ in 0..2 {
+            facade.create_and_wait(spec("finish")).await.unwrap();
+            assert_eq!(read(&mut now, 1).await.0, RUN);
+        }
+        let mut all = facade.follow_thread(&thread(), "-".parse().unwrap(), Duration::ZERO).await.unwrap();
+        let (names, ids) = read(&mut all, 3).await;
+        assert_eq!(names, [RUN, RUN, RUN].concat());
+        assert!(ids.is_sorted_by(|one, next| one < next), "{ids:?}");
+        for (n, id) in ids.iter().enumerate().filter(|(n, _)| *n < 14) {
+            let mut rest = facade.follow_thread(&thread(), id.to_string().parse().unwrap(), Duration::ZERO).await.unwrap();
+            let (seen, _) = read(&mut rest, names[n + 1..].iter().filter(|name| *name == "done").count()).await;
+            assert_eq!(seen, names[n + 1..], "after {n}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_viewer_from_now_on_sees_only_the_rest_of_the_run_at_work() {
+    as_user(async {
+        let facade = facade();
+        let run = facade.create_background(spec("hang")).await.unwrap();
+        wait_for_tokens(&facade, &run.run_id).await;
+        let mut items = facade.follow_thread(&thread(), ThreadCursor::Tail, Duration::ZERO).await.unwrap();
+        let cancel = facade.cancel(None, &run.run_id, CancelAction::Interrupt, true);
+        let (_, (names, _)) = tokio::join!(cancel, read(&mut items, 1));
+        assert!(!names.contains(&"metadata".to_owned()), "{names:?}");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_user_sees_nothing_and_shutdown_ends_it() {
+    let (facade, thread) = (facade(), thread());
+    as_user(facade.create_and_wait(spec("finish"))).await.unwrap();
+    let theirs = facade.follow_thread(&thread, ThreadCursor::START, Duration::from_secs(5));
+    let mut theirs = scope(ActorContext::user("bob"), theirs).await.unwrap();
+    assert_eq!(theirs.next().await, Some(ThreadItem::Heartbeat));
+    let own = facade.follow_thread(&thread, ThreadCursor::START, Duration::ZERO);
+    let mut own = as_user(own).await.unwrap();
+    read(&mut own, 1).await;
+    facade.parts().bridge.close().await;
+    as_user(async {
+        let _refused = facade.create_background(spec("finish")).await;
+    })
+    .await;
+    assert_eq!(own.next().await, None);
+}
+
+#[test]
+fn cursors_are_digits_or_the_start() {
+    let after = |begun, seq| Ok(ThreadCursor::After(ThreadEventId { begun, seq }));
+    for (text, expected) in [("123-4", after(123, 4)), ("123", after(123, 0)), ("-", Ok(ThreadCursor::START))] {
+        assert_eq!(text.parse(), expected, "{text}");
+    }
+    for bad in ["-1", "", "x", "1-", "1-2-3", "+1", "99999999999999999999-1"] {
+        assert!(bad.parse::<ThreadCursor>().is_err(), "{bad}");
+    }
+}
