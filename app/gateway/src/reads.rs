@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use deerflow_domain::threads::ThreadRecord;
+use deerflow_domain::threads::{LastEnd, ThreadRecord};
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::checkpoint::{HistoryQuery, Snapshot};
@@ -14,12 +14,14 @@ use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::history::{self, Hidden, MESSAGE_REMOVED};
 use crate::state::GatewayState;
-use crate::wire::{ThreadFacts, interrupts_json, is_rolled_back, values_json};
+use crate::wire::{ThreadFacts, end_error_json, interrupts_json, is_rolled_back, values_json};
 
 /// How many checkpoints are looked through for the one that follows another.
 const MOST_SUCCESSORS: usize = 1_000;
 /// How many rows are read at a time where all of them are needed.
 const PAGE: usize = 500;
+/// Among so many runs of a thread, one has ended: more do not wait on it.
+const NEWEST_RUNS: usize = 20;
 
 /// The thread, if it is the actor's.
 pub(crate) async fn require_thread(state: &GatewayState, thread: &ThreadId) -> Result<ThreadRecord, ApiError> {
@@ -139,13 +141,20 @@ pub(crate) async fn messages(state: &GatewayState, snapshot: &Snapshot, moment: 
 /// What a single thread shows besides its row: full values, open questions, the last error.
 pub(crate) async fn thread_facts(state: &GatewayState, thread: &ThreadRecord, dialect: Dialect) -> Result<ThreadFacts, ApiError> {
     let mut facts = ThreadFacts::default();
-    if thread.status == ThreadStatus::Error && dialect.is_platform() {
-        let last = state.runs.list_runs(&thread.thread_id, &RunListQuery { limit: 1, ..RunListQuery::default() }).await?;
-        facts.error = last.into_iter().next().and_then(|run| run.error);
+    if dialect.is_platform() && (thread.assistant.is_some() || thread.status != ThreadStatus::Idle) {
+        facts.error = last_end(state, &thread.thread_id).await?.as_ref().map(end_error_json).unwrap_or_default();
     }
     if let Some(snapshot) = state.checkpoints.get(&thread.thread_id, None).await? {
         facts.interrupts = interrupts_json(&snapshot.meta.next);
         facts.values = Some(values_json(&snapshot, messages(state, &snapshot, Moment::Newest, dialect).await?));
     }
     Ok(facts)
+}
+
+/// How the newest finished run of a thread ended.
+async fn last_end(state: &GatewayState, thread: &ThreadId) -> Result<Option<LastEnd>, ApiError> {
+    let query = RunListQuery { limit: NEWEST_RUNS, ..RunListQuery::default() };
+    let newest = state.runs.list_runs(thread, &query).await?;
+    let ended = newest.into_iter().find(|run| run.status.is_terminal());
+    Ok(ended.map(|run| LastEnd { status: run.status, error: run.error, stop_reason: run.stop_reason }))
 }
