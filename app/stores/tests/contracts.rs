@@ -8,7 +8,7 @@ use std::sync::Arc;
 use deerflow_domain::testkit::ThreadStores;
 use deerflow_stores::{
     Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlFeedbackStore, SqlRunEventStore,
-    SqlRunStore, SqlThreadStore,
+    SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
 };
 use harness::runtime::tasks::Tasks;
 use harness::testkit::Keep;
@@ -26,6 +26,7 @@ fn over(db: &Database, keep: Arc<dyn Keep>) -> ThreadStores {
             query: runs.clone(),
             delete: runs,
             events: Arc::new(SqlRunEventStore::new(db.clone())),
+            webhooks: Arc::new(SqlWebhookOutbox::new(db.clone())),
             checkpoints: Arc::new(SqlCheckpointer::new(db.clone())),
             keep,
         },
@@ -86,6 +87,7 @@ macro_rules! all_suites {
         harness::run_store_suite!($attrs runs);
         harness::run_events_suite!($attrs runs);
         harness::checkpointer_suite!($attrs runs);
+        harness::webhook_outbox_suite!($attrs runs);
         deerflow_domain::thread_store_suite!($attrs $open);
         deerflow_domain::feedback_store_suite!($attrs $open);
     };
