@@ -6,6 +6,7 @@ pub(crate) mod catalog;
 pub(crate) mod feed;
 pub(crate) mod feedback;
 pub(crate) mod meta;
+pub(crate) mod openapi;
 pub(crate) mod runs;
 pub(crate) mod threads;
 pub(crate) mod uploads;

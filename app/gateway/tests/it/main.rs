@@ -4,6 +4,7 @@ mod artifacts;
 mod feed;
 mod feedback;
 mod meta;
+mod platform_runs;
 mod replay;
 mod runs;
 mod serving;

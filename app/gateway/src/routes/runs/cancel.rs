@@ -58,6 +58,9 @@ pub(crate) async fn cancel_many(State(state): App, dialect: Dialect, query: Quer
     if status.is_some() && (thread.is_some() || named.is_some()) {
         let given = body.value("status").cloned().unwrap_or_default();
         let _none: Option<()> = body.refuse("value_error", "status", "status cannot be combined with thread_id and run_ids", &given);
+    } else if status.is_some() && !dialect.is_platform() {
+        let given = body.value("status").cloned().unwrap_or_default();
+        let _none: Option<()> = body.refuse("value_error", "status", "cancelling across threads is not supported", &given);
     } else if status.is_none() && thread.is_none() && body.value("status").is_none() {
         body.missing("thread_id");
     }

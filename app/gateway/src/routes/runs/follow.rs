@@ -22,11 +22,7 @@ use crate::state::GatewayState;
 pub(crate) async fn follow(State(state): App, dialect: Dialect, ids: Ids, query: Query, headers: HeaderMap) -> Reply {
     let thread = ids.thread()?;
     let run_id = ids.run()?;
-    let cursor = match last_event_id(&headers) {
-        // There a cursor that is none stands after all others, as text: nothing is replayed.
-        Err(_) if dialect.is_platform() => Some(ResumeFrom::Tail),
-        cursor => cursor?,
-    };
+    let cursor = last_event_id(&headers)?;
     let cancel_on_disconnect = query.flag("cancel_on_disconnect")?.unwrap_or_default() && dialect.is_platform();
     let filter = if dialect.is_platform() { mode_filter(&query.list("stream_mode")) } else { Vec::new() };
     require_thread(&state, &thread).await?;
