@@ -1,29 +1,31 @@
 #!/usr/bin/env bash
-# Runs the tests that need more than Rust: the official LangGraph SDKs against a real gateway, and Postgres.
+# Runs the tests that need more than Rust: the official LangGraph SDKs and requests made from the OpenAPI document against a real
+# gateway, and Postgres.
 # What they need is installed when it is missing. What cannot be installed is named, and the run fails: nothing is
 # skipped.
 #
 # The suites are the `run.sh` files below. They find in the environment:
 #   DEERFLOW_BIN_DIR  folder with the freshly built binaries of the workspace (`deerflow` and the helpers of tests/bin)
 #   SDK_PYTHON        Python with the packages of tests/sdk/python/requirements.txt
+#   FUZZ_PYTHON       Python with the packages of tests/openapi/requirements.txt
 # and, for Node, the packages of tests/sdk/js/package.json in the `node_modules` beside it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 source ./packages.sh
 
-suites=(sdk/python/run.sh sdk/js/run.sh postgres/run.sh)
+suites=(sdk/python/run.sh sdk/js/run.sh openapi/run.sh postgres/run.sh)
 node_at_least=20
 missing=()
 
+# prepare_python FOLDER: a virtual environment in the folder, with the packages of its requirements.txt.
 prepare_python() {
-    local venv=$PWD/sdk/python/.venv
+    local venv=$PWD/$1/.venv
     if [[ ! -x $venv/bin/pip ]]; then
         # Some distributions ship python3 without what a virtual environment needs.
         python3 -m venv --clear "$venv" ||
             { install_packages python3 python3-venv && python3 -m venv --clear "$venv"; } || return 1
     fi
-    "$venv/bin/pip" install --quiet --disable-pip-version-check -r sdk/python/requirements.txt || return 1
-    export SDK_PYTHON=$venv/bin/python
+    "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$1/requirements.txt"
 }
 
 prepare_node() {
@@ -44,7 +46,10 @@ prepare_postgres() {
 }
 
 echo "== preparing"
-prepare_python || missing+=("Python 3 with the packages of tests/sdk/python/requirements.txt")
+for folder in sdk/python openapi; do
+    prepare_python "$folder" || missing+=("Python 3 with the packages of tests/$folder/requirements.txt")
+done
+export SDK_PYTHON=$PWD/sdk/python/.venv/bin/python FUZZ_PYTHON=$PWD/openapi/.venv/bin/python
 prepare_node || missing+=("Node $node_at_least or later with the packages of tests/sdk/js/package.json")
 prepare_postgres || missing+=("a Postgres server (initdb and pg_ctl)")
 if ((${#missing[@]} > 0)); then

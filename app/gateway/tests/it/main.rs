@@ -2,14 +2,17 @@
 
 mod artifacts;
 mod assistants;
+mod bad_input;
 mod crons;
 mod feed;
 mod feedback;
 mod keys;
 mod meta;
+mod openapi;
 mod platform_runs;
 mod replay;
 mod runs;
+mod schema;
 mod serving;
 mod store;
 mod streams;

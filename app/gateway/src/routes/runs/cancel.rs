@@ -15,7 +15,8 @@ use crate::reads::require_thread;
 use crate::routes::{App, Reply};
 use crate::sse::run_location;
 
-const ACTIONS: &[(&str, CancelAction)] = &[("interrupt", CancelAction::Interrupt), ("rollback", CancelAction::Rollback)];
+/// What becomes of what the run did.
+pub(crate) const ACTIONS: &[(&str, CancelAction)] = &[("interrupt", CancelAction::Interrupt), ("rollback", CancelAction::Rollback)];
 
 pub(crate) async fn cancel(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Reply {
     let thread = ids.thread()?;

@@ -12,7 +12,8 @@ use crate::reads::require_thread;
 use crate::routes::{Answer, App};
 use crate::wire::{is_rolled_back, run_json, select};
 
-const STATUSES: &[(&str, RunStatus)] = &[
+/// The words of the status filter.
+pub(crate) const STATUSES: &[(&str, RunStatus)] = &[
     ("pending", RunStatus::Pending),
     ("running", RunStatus::Running),
     ("success", RunStatus::Success),

@@ -14,14 +14,14 @@ mod stream;
 mod wait;
 
 pub(crate) use batch::batch;
-pub(crate) use cancel::{cancel, cancel_many};
+pub(crate) use cancel::{ACTIONS, cancel, cancel_many};
 pub(crate) use create::{create, create_stateless};
 pub(crate) use delete::delete;
 pub(crate) use follow::follow;
 pub(crate) use follow_thread::follow_thread;
 pub(crate) use get::get;
 pub(crate) use join::join;
-pub(crate) use list::list;
+pub(crate) use list::{STATUSES, list};
 pub(crate) use replay::{prepare_edit, prepare_regenerate};
 pub(crate) use stream::{stream, stream_stateless};
 pub(crate) use wait::{wait, wait_stateless};

@@ -1,0 +1,53 @@
+use std::collections::BTreeSet;
+
+use super::*;
+
+/// Every name that a value refers to.
+fn references(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => {
+            let name = map.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix("#/components/schemas/"));
+            found.extend(name.map(str::to_owned));
+            map.values().for_each(|value| references(value, found));
+        }
+        Value::Array(items) => items.iter().for_each(|value| references(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_reference_leads_to_a_schema_and_every_schema_is_referred_to() {
+    let document = assembled(&crate::router::described()).expect("a document");
+    let mut used = BTreeSet::new();
+    references(&document, &mut used);
+    let schemas = document["components"]["schemas"].as_object().expect("schemas");
+    assert_eq!(used, schemas.keys().cloned().collect());
+}
+
+#[test]
+fn every_operation_has_an_id_of_its_own_a_group_and_an_answer() {
+    let document = assembled(&crate::router::described()).expect("a document");
+    let known: BTreeSet<&str> = TAGS.iter().map(|(name, _)| *name).collect();
+    let mut ids = BTreeSet::new();
+    for (path, operations) in document["paths"].as_object().expect("paths") {
+        for (method, operation) in operations.as_object().expect("operations") {
+            let id = operation["operationId"].as_str().expect("an id");
+            assert!(ids.insert(id), "{id} is there twice");
+            assert!(operation["tags"][0].as_str().is_some_and(|tag| known.contains(tag)), "{method} {path}");
+            let answers = operation["responses"].as_object().expect("answers");
+            assert!(answers.keys().any(|status| status.starts_with('2') && status.len() == 3), "{method} {path}");
+            let in_path = operation["parameters"].as_array().into_iter().flatten().filter(|parameter| parameter["in"] == "path").count();
+            assert_eq!(in_path, path.matches('{').count(), "{method} {path}");
+        }
+    }
+}
+
+#[test]
+fn the_page_needs_nothing_from_elsewhere() {
+    let page = include_str!("page.html");
+    for elsewhere in ["http:", "https:", "src=", "@import", "url(", "innerHTML", "style=\"", "onclick"] {
+        assert!(!page.contains(elsewhere), "{elsewhere}");
+    }
+    assert_eq!((page.matches("<script").count(), page.matches("<style").count()), (1, 1));
+    assert_eq!(page.matches("nonce=\"{nonce}\"").count(), 2);
+}

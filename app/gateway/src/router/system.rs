@@ -1,0 +1,29 @@
+//! What the server says of itself.
+
+use crate::openapi::{Routes, SYSTEM as TAG, docs, flag, get, openapi};
+use crate::routes::meta;
+
+/// In both dialects.
+pub(super) fn shared() -> Routes {
+    let ok = get("/ok", "health_check", "Says that the server is there.").tag(TAG);
+    Routes::default()
+        .routes(ok.query("check_db", flag(), "Whether to ask the database too.").answers("Health", "It is there.").by(meta::ok))
+        .routes(
+            get("/info", "get_info", "Says which version this is, and what it has.").tag(TAG).answers("Info", "The facts.").by(meta::info),
+        )
+}
+
+/// At the root only.
+pub(super) fn root() -> Routes {
+    let ok = get("/", "root_health_check", "Says that the server is there.").tag(TAG);
+    let health = get("/health", "deployment_health_check", "Says so to deployments.").tag(TAG);
+    let metrics = get("/metrics", "get_metrics", "Gives the figures of this process.").tag(TAG);
+    let document = get("/openapi.json", "get_openapi", "Gives this document.").tag(TAG);
+    let page = get("/docs", "get_docs", "Shows this document to people.").tag(TAG);
+    Routes::default()
+        .routes(ok.query("check_db", flag(), "Whether to ask the database too.").answers("Health", "It is there.").by(meta::ok))
+        .routes(health.answers("Deployment", "It is there.").by(meta::health))
+        .routes(metrics.answers_text("text/plain; version=0.0.4; charset=utf-8", "For Prometheus.").by(meta::metrics))
+        .routes(document.answers("Document", "An OpenAPI document.").by(openapi))
+        .routes(page.answers_text("text/html; charset=utf-8", "A page.").by(docs))
+}

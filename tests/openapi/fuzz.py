@@ -1,0 +1,86 @@
+"""Starts a gateway with a scripted model, puts something of everything into it, and lets Schemathesis loose on it."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "sdk" / "python"))
+from rig import Gateway, ScriptedModel  # noqa: E402
+
+CHECKS = [
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_schema_conformance",
+]
+EXAMPLES = os.environ.get("EXAMPLES", "20")
+WORKERS = os.environ.get("WORKERS", "2")
+PATIENCE = 30
+
+
+def ask(url: str, method: str, path: str, body=None):
+    """The answer's JSON, if it has any."""
+    data = None if body is None else json.dumps(body).encode()
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(urllib.request.Request(url + path, data, method=method), timeout=PATIENCE) as answer:
+        text = answer.read()
+    return json.loads(text) if text.strip() else None
+
+
+def furnish(url: str) -> dict:
+    """Something of everything, by the name of the parameter that stands for it."""
+    said = {"messages": [{"role": "user", "content": "hello"}]}
+    run = {"assistant_id": "lead_agent", "input": said}
+    ids = {"thread_id": [], "runs": [], "checkpoint_id": []}
+    for _ in range(4):
+        thread = ask(url, "POST", "/threads", {"metadata": {"kind": "fuzz"}})["thread_id"]
+        ask(url, "POST", f"/threads/{thread}/runs/wait", run)
+        ids["thread_id"].append(thread)
+        ids["runs"].append((thread, ask(url, "GET", f"/threads/{thread}/runs")[0]["run_id"]))
+        ids["checkpoint_id"].append(ask(url, "GET", f"/threads/{thread}/state")["checkpoint_id"])
+    assistants = [ask(url, "POST", "/assistants", {"graph_id": "lead_agent"}) for _ in range(2)]
+    ids["assistant_id"] = [made["assistant_id"] for made in assistants] + ["lead_agent"]
+    crons = [ask(url, "POST", "/runs/crons", {"assistant_id": "lead_agent", "schedule": "0 0 1 1 *", "input": said})]
+    ids["cron_id"] = [made["cron_id"] for made in crons]
+    for key in ("a", "b"):
+        ask(url, "PUT", "/store/items", {"namespace": ["n", "m"], "key": key, "value": {"text": "x"}})
+    return ids
+
+
+def fuzz(url: str, ids: dict, folder: Path, more: list[str]) -> int:
+    command = [
+        *(sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json"),
+        *("--checks", ",".join(CHECKS), "--phases", "examples,coverage,fuzzing"),
+        *("--max-examples", EXAMPLES, "--workers", WORKERS, "--request-timeout", str(PATIENCE)),
+        *("--continue-on-failure", "--no-shrink", "--suppress-health-check", "all", "--warnings", "off"),
+        *more,
+    ]
+    environment = os.environ | {
+        "SCHEMATHESIS_HOOKS": "hooks",
+        "PYTHONPATH": str(Path(__file__).parent),
+        "FUZZ_IDS": json.dumps(ids),
+        "NO_PROXY": "127.0.0.1",
+    }
+    return subprocess.run(command, cwd=folder, env=environment).returncode
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as home, ScriptedModel() as model, Gateway(Path(home), model.base_url) as gateway:
+        since = time.monotonic()
+        failed = fuzz(gateway.url, furnish(gateway.url), Path(home), sys.argv[1:])
+        print(f"{time.monotonic() - since:.0f} s")
+        alive = ask(gateway.url, "GET", "/ok?check_db=true")
+        if failed or alive != {"ok": True}:
+            lines = gateway.log.read_text(errors="replace").splitlines()
+            print("\n".join(line for line in lines if "ERROR" in line or "panic" in line)[-8_000:])
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""What Schemathesis is told besides the document: ids that exist, and nothing that takes long on purpose."""
+
+import atexit
+import json
+import os
+import random
+from collections import Counter
+
+import schemathesis
+
+IDS = json.loads(os.environ["FUZZ_IDS"])
+DICE = random.Random(0)
+RUNS = [tuple(pair) for pair in IDS.pop("runs")]
+STATUSES = Counter()
+# Has no end while the thread is there, so it is only asked for threads that are not.
+ENDLESS = "join_thread_stream"
+MAKERS = {
+    "create_thread": "thread_id",
+    "copy_thread": "thread_id",
+    "create_cron": "cron_id",
+    "create_assistant": "assistant_id",
+    "create_run": "run_id",
+}
+# How often an id becomes one that exists; the rest stays as it was made.
+HIT = 0.75
+
+
+def hit(name: str, value):
+    return DICE.choice(IDS[name]) if name in IDS and DICE.random() < HIT else value
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    operation = context.operation.definition.raw.get("operationId")
+    if operation != ENDLESS and isinstance(case.path_parameters, dict):
+        meet(case.path_parameters)
+    body = case.body
+    for part in body if isinstance(body, list) else [body]:
+        if isinstance(part, dict):
+            settle(part)
+
+
+def meet(ids: dict):
+    """Names what exists; a run mostly with the thread that it is on."""
+    for name, value in list(ids.items()):
+        ids[name] = hit(name, value)
+    if "run_id" in ids and RUNS and DICE.random() < HIT:
+        ids["thread_id"], ids["run_id"] = DICE.choice(RUNS)
+
+
+def settle(body: dict):
+    """Names what exists, and puts nothing off."""
+    for name in ("thread_id", "checkpoint_id"):
+        # A thread's id in a body makes one, or asks for those of one; a new one is right as often.
+        if isinstance(body.get(name), str) and DICE.random() < 0.5:
+            body[name] = hit(name, body[name])
+    if isinstance(body.get("assistant_id"), str):
+        body["assistant_id"] = "lead_agent" if DICE.random() < HIT else body["assistant_id"]
+    if isinstance(body.get("graph_id"), str):
+        body["graph_id"] = "lead_agent" if DICE.random() < HIT else body["graph_id"]
+    if isinstance(body.get("schedule"), str) and DICE.random() < HIT:
+        body["schedule"] = "0 0 1 1 *"
+    if isinstance(delay := body.get("after_seconds"), (int, float)) and 0 < delay < 1e8:
+        body["after_seconds"] = 0.01
+
+
+@schemathesis.hook
+def after_call(context, case, response):
+    STATUSES[response.status_code] += 1
+    operation = context.operation.definition.raw.get("operationId")
+    # What was made is asked for again, so that it does not run out of what others remove.
+    if operation not in MAKERS or response.status_code != 200:
+        return
+    made = response.json()
+    if operation == "create_run":
+        RUNS[:] = [(made["thread_id"], made["run_id"]), *RUNS][:8]
+    else:
+        name = MAKERS[operation]
+        IDS[name] = [made[name], *IDS[name]][:8]
+
+
+@atexit.register
+def told():
+    if STATUSES:
+        print(f"{sum(STATUSES.values())} requests:", ", ".join(f"{count} x {status}" for status, count in sorted(STATUSES.items())))
