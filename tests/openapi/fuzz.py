@@ -19,6 +19,7 @@ CHECKS = [
     "response_schema_conformance",
 ]
 EXAMPLES = os.environ.get("EXAMPLES", "20")
+PHASES = os.environ.get("PHASES", "coverage,fuzzing")
 WORKERS = os.environ.get("WORKERS", "2")
 PATIENCE = 30
 
@@ -55,7 +56,7 @@ def furnish(url: str) -> dict:
 def fuzz(url: str, ids: dict, folder: Path, more: list[str]) -> int:
     command = [
         *(sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json"),
-        *("--checks", ",".join(CHECKS), "--phases", "examples,coverage,fuzzing"),
+        *("--checks", ",".join(CHECKS), "--phases", PHASES),
         *("--max-examples", EXAMPLES, "--workers", WORKERS, "--request-timeout", str(PATIENCE)),
         *("--continue-on-failure", "--no-shrink", "--suppress-health-check", "all", "--warnings", "off"),
         *more,

@@ -60,6 +60,10 @@ def settle(body: dict):
         body["graph_id"] = "lead_agent" if DICE.random() < HIT else body["graph_id"]
     if isinstance(body.get("schedule"), str) and DICE.random() < HIT:
         body["schedule"] = "0 0 1 1 *"
+    # Each of these is refused together with something else that is there, or nearly always.
+    for name in ("context", "webhook", "checkpoint", "checkpoint_id", "command"):
+        if name in body and DICE.random() < HIT:
+            del body[name]
     if isinstance(delay := body.get("after_seconds"), (int, float)) and 0 < delay < 1e8:
         body["after_seconds"] = 0.01
 

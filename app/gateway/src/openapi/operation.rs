@@ -119,7 +119,7 @@ impl Operation {
 
     /// 200 with an event stream.
     pub(crate) fn streams(self) -> Self {
-        self.answers_as("text/event-stream", text().into(), "The events, as they come.")
+        self.answers_as("text/event-stream", reference("StreamEvent"), "The events, as they come.")
     }
 
     /// 200 with text of another kind.

@@ -53,17 +53,24 @@ impl Furnished {
     }
 }
 
-/// Refused as the client's fault, with a text. The platform tells what is wrong with a label of the store as bare text.
-fn assert_refused(answer: &Answer, operation: &Operation, sent: &str) {
-    let text = answer.text().chars().take(300).collect::<String>();
-    assert!(answer.status.is_client_error(), "{} with {sent}: {} {text}", operation.id, answer.code());
+/// What is not as it must be: refused as the client's fault, with a text. The platform tells what is wrong with a label of the
+/// store as bare text.
+fn flaw(answer: &Answer, operation: &Operation, sent: &str) -> Option<String> {
     let bare = operation.path.starts_with("/store/") && answer.header("content-type").starts_with("text/plain");
-    assert!(bare || answer.json()["detail"].is_string(), "{} with {sent}: {text}", operation.id);
+    let told = || bare || serde_json::from_slice::<Value>(&answer.body).is_ok_and(|body| body["detail"].is_string());
+    let refused = answer.status.is_client_error() && told();
+    let shown = || String::from_utf8_lossy(&answer.body).chars().take(200).collect::<String>();
+    (!refused).then(|| format!("{} with {}: {} {}", operation.id, sent.chars().take(80).collect::<String>(), answer.code(), shown()))
+}
+
+fn assert_none(flaws: &[String]) {
+    assert!(flaws.is_empty(), "{}", flaws.join("\n"));
 }
 
 #[tokio::test]
 async fn a_body_that_is_no_object_is_refused() {
     let furnished = Furnished::new().await;
+    let mut flaws = Vec::new();
     let (document, before) = (furnished.document().await, furnished.everything().await);
     let deep = format!("{}1{}", "[".repeat(1_000), "]".repeat(1_000));
     let deep_field = format!("{{\"metadata\":{}1{}}}", "{\"a\":".repeat(1_000), "}".repeat(1_000));
@@ -75,17 +82,19 @@ async fn a_body_that_is_no_object_is_refused() {
         }
         for body in bodies {
             let answer = furnished.gateway.raw(operation.method(), &furnished.path(operation), body.to_owned(), &[]).await;
-            assert_refused(&answer, operation, &body.chars().take(20).collect::<String>());
+            flaws.extend(flaw(&answer, operation, &body.chars().take(20).collect::<String>()));
         }
         let answer = furnished.gateway.raw(operation.method(), &furnished.path(operation), vec![0xff, 0xfe, b'{'], &[]).await;
-        assert_refused(&answer, operation, "no UTF-8");
+        flaws.extend(flaw(&answer, operation, "no UTF-8"));
     }
+    assert_none(&flaws);
     assert_eq!(furnished.everything().await, before);
 }
 
 #[tokio::test]
 async fn a_field_of_the_wrong_type_or_range_is_refused() {
     let furnished = Furnished::new().await;
+    let mut flaws = Vec::new();
     let (document, before) = (furnished.document().await, furnished.everything().await);
     let mut tried = 0;
     for operation in document.operations() {
@@ -96,23 +105,26 @@ async fn a_field_of_the_wrong_type_or_range_is_refused() {
         };
         let base = document.sample(schema);
         for (name, field) in document.resolve(schema)["properties"].as_object().expect("properties") {
-            for wrong in wrong_values().into_iter().filter(|value| !value.is_null() && !document.fits(field, value)) {
+            let too_many = field["maxItems"].as_u64().map(|most| vec![document.sample(&field["items"]); most as usize + 1].into());
+            for wrong in wrong_values().into_iter().chain(too_many).filter(|value| !value.is_null() && !document.fits(field, value)) {
                 let mut body = base.as_object().cloned().unwrap_or_else(Map::new);
                 body.insert(name.clone(), wrong.clone());
                 let body = if listed { json!([body]) } else { Value::Object(body) };
                 let answer = furnished.gateway.send(operation.method(), &furnished.path(&operation), Some(body)).await;
-                assert_refused(&answer, &operation, &format!("{name}: {wrong}"));
+                flaws.extend(flaw(&answer, &operation, &format!("{name}: {wrong}")));
                 tried += 1;
             }
         }
     }
     assert!(tried > 1_000, "{tried}");
+    assert_none(&flaws);
     assert_eq!(furnished.everything().await, before);
 }
 
 #[tokio::test]
 async fn null_for_a_field_that_is_needed_is_refused_and_no_other_null_is_our_fault() {
     let furnished = Furnished::new().await;
+    let mut flaws = Vec::new();
     let document = furnished.document().await;
     for operation in document.operations() {
         let Some(schema) = operation.body.as_ref().filter(|schema| document.resolve(schema).get("items").is_none()) else { continue };
@@ -123,16 +135,18 @@ async fn null_for_a_field_that_is_needed_is_refused_and_no_other_null_is_our_fau
             let answer = furnished.gateway.send(operation.method(), &furnished.path(&operation), Some(body)).await;
             let needed = base.get(name).is_some() && !document.fits(field, &Value::Null);
             if needed || answer.status.is_client_error() {
-                assert_refused(&answer, &operation, &format!("{name}: null"));
+                flaws.extend(flaw(&answer, &operation, &format!("{name}: null")));
             }
             assert!(answer.code() < 500, "{} with {name}: null", operation.id);
         }
     }
+    assert_none(&flaws);
 }
 
 #[tokio::test]
 async fn an_id_that_is_none_or_unknown_is_refused() {
     let furnished = Furnished::new().await;
+    let mut flaws = Vec::new();
     let (document, before) = (furnished.document().await, furnished.everything().await);
     for operation in document.operations().iter().filter(|operation| operation.path.contains('{')) {
         let body = operation.body.as_ref().map(|schema| document.sample(schema));
@@ -144,15 +158,17 @@ async fn an_id_that_is_none_or_unknown_is_refused() {
         for id in ["x", "0", "-1", "null", "..%2f..", "%00", "%ff", "a%20b", UNKNOWN, &"9".repeat(5_000)] {
             let path = furnished.path(&Operation { path: operation.path.replace(first, id), ..operation.clone() });
             let answer = furnished.gateway.send(operation.method(), &path, body.clone()).await;
-            assert_refused(&answer, operation, id);
+            flaws.extend(flaw(&answer, operation, id));
         }
     }
+    assert_none(&flaws);
     assert_eq!(furnished.everything().await, before);
 }
 
 #[tokio::test]
 async fn a_parameter_of_the_wrong_type_or_range_is_refused() {
     let furnished = Furnished::new().await;
+    let mut flaws = Vec::new();
     let (document, before) = (furnished.document().await, furnished.everything().await);
     let mut tried = 0;
     for operation in document.operations() {
@@ -167,18 +183,18 @@ async fn a_parameter_of_the_wrong_type_or_range_is_refused() {
                 let path = format!("{}?key=k&{name}={value}", furnished.path(&operation));
                 let body = operation.body.as_ref().map(|schema| document.sample(schema));
                 let answer = furnished.gateway.send(operation.method(), &path, body).await;
-                assert_refused(&answer, &operation, &format!("{name}={value}"));
+                flaws.extend(flaw(&answer, &operation, &format!("{name}={value}")));
                 tried += 1;
             }
         }
     }
     assert!(tried > 30, "{tried}");
+    assert_none(&flaws);
     assert_eq!(furnished.everything().await, before);
 }
 
 /// Values of every type, some of them out of every range.
 fn wrong_values() -> Vec<Value> {
-    let long: Vec<Value> = (0..20_000).map(|_| json!(UNKNOWN)).collect();
     vec![
         json!(null),
         json!(true),
@@ -195,7 +211,6 @@ fn wrong_values() -> Vec<Value> {
         json!([1]),
         json!([null]),
         json!([{}]),
-        json!(long),
         json!({}),
         json!({ "bogus": 1 }),
         json!({ "a": { "b": [1, { "c": null }] } }),

@@ -20,9 +20,9 @@ async fn every_route_of_the_root_is_in_the_document_and_the_other_way_round() {
     // A router does not list its routes; it prints them, though.
     let printed = format!("{:?}", gateway.router);
     let mut routed: BTreeSet<&str> = printed.split('"').filter(|part| part.starts_with('/') && !part.starts_with("/api")).collect();
-    routed.retain(|path| !path.starts_with("/__private"));
+    routed.retain(|path| !path.starts_with("/{*__private"));
     let described = described(&gateway).await;
-    assert_eq!(routed, described.keys().map(String::as_str).collect());
+    assert_eq!(routed, described.keys().map(String::as_str).collect::<BTreeSet<_>>());
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use harness::ids::{CheckpointId, ThreadId};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::checkpoint::{HistoryQuery, Snapshot};
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
@@ -21,7 +22,7 @@ pub(crate) async fn by_query(State(state): App, dialect: Dialect, ids: Ids, quer
     let thread = ids.thread()?;
     let limit = query.number("limit", 1..=dialect.history_most())?.unwrap_or_else(|| dialect.history_limit());
     let before = match query.get("before") {
-        Some(text) => Some(cursor(&Value::from(text), "query")?),
+        Some(text) => Some(cursor(&Value::from(text), "query", dialect)?),
         None => None,
     };
     let asked = HistoryQuery { limit: limit as usize, before, metadata: Map::new() };
@@ -33,7 +34,7 @@ pub(crate) async fn by_body(State(state): App, dialect: Dialect, ids: Ids, Optio
     let thread = ids.thread()?;
     let limit = body.number("limit", 1..=dialect.history_most()).unwrap_or_else(|| dialect.history_limit());
     let before = match body.value("before") {
-        Some(value) => Some(cursor(value, "body")?),
+        Some(value) => Some(cursor(value, "body", dialect)?),
         None => None,
     };
     let (metadata, from) = match dialect {
@@ -47,8 +48,10 @@ pub(crate) async fn by_body(State(state): App, dialect: Dialect, ids: Ids, Optio
     history(&state, &thread, HistoryQuery { limit: limit as usize, before, metadata }, from, dialect).await
 }
 
-fn cursor(value: &Value, source: &'static str) -> Result<CheckpointId, ApiError> {
-    before_cursor(value).ok_or_else(|| {
+/// The platform's checkpoints go by UUIDs.
+fn cursor(value: &Value, source: &'static str, dialect: Dialect) -> Result<CheckpointId, ApiError> {
+    let is_id = |id: &CheckpointId| !dialect.is_platform() || Uuid::parse_str(id.as_str()).is_ok();
+    before_cursor(value).filter(is_id).ok_or_else(|| {
         let loc = vec![source.into(), "before".into()];
         ApiError::issue(Issue::new("value_error", loc, "before should be a checkpoint id, or an object that holds one", value))
     })
