@@ -14,6 +14,7 @@ RUNS = [tuple(pair) for pair in IDS.pop("runs")]
 STATUSES = Counter()
 # Has no end while the thread is there, so it is only asked for threads that are not.
 ENDLESS = "join_thread_stream"
+NOWHERE = "11111111-1111-4111-8111-111111111111"
 MAKERS = {
     "create_thread": "thread_id",
     "copy_thread": "thread_id",
@@ -32,7 +33,10 @@ def hit(name: str, value):
 @schemathesis.hook
 def before_call(context, case, kwargs):
     operation = context.operation.definition.raw.get("operationId")
-    if operation != ENDLESS and isinstance(case.path_parameters, dict):
+    if operation == ENDLESS:
+        # Schemathesis itself asks for what it saw in answers.
+        case.path_parameters["thread_id"] = DICE.choice(["x", NOWHERE])
+    elif isinstance(case.path_parameters, dict):
         meet(case.path_parameters)
     body = case.body
     for part in body if isinstance(body, list) else [body]:

@@ -193,6 +193,26 @@ async fn a_parameter_of_the_wrong_type_or_range_is_refused() {
     assert_eq!(furnished.everything().await, before);
 }
 
+#[tokio::test]
+async fn every_word_that_the_document_offers_is_understood() {
+    let furnished = Furnished::new().await;
+    let (document, mut tried) = (furnished.document().await, 0);
+    for operation in document.operations() {
+        let Some(schema) = operation.body.as_ref().filter(|schema| document.resolve(schema).get("items").is_none()) else { continue };
+        for (name, field) in document.resolve(schema)["properties"].as_object().expect("properties") {
+            for word in document.words(field) {
+                let mut body = document.sample(schema);
+                body[name] = word.clone();
+                let answer = furnished.gateway.send(operation.method(), &furnished.path(&operation), Some(body)).await;
+                let text = answer.text().chars().take(200).collect::<String>();
+                assert!(answer.code() != 422 && answer.code() < 500, "{} with {name}: {word}: {} {text}", operation.id, answer.code());
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 150, "{tried}");
+}
+
 /// Values of every type, some of them out of every range.
 fn wrong_values() -> Vec<Value> {
     vec![

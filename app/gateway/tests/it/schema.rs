@@ -70,6 +70,15 @@ impl Document {
         }
     }
 
+    /// The words that a field may be, or a list with each of them.
+    pub(crate) fn words(&self, field: &Value) -> Vec<Value> {
+        let field = self.resolve(field);
+        let of_choices = field["anyOf"].as_array().into_iter().flatten().flat_map(|choice| self.words(choice));
+        let of_items = field.get("items").map(|item| self.words(item)).unwrap_or_default();
+        let own = field["enum"].as_array().cloned().unwrap_or_default();
+        own.into_iter().chain(of_items.into_iter().map(|word| json!([word]))).chain(of_choices).collect()
+    }
+
     /// Whether the value is what the schema says, as far as the document uses schemas.
     pub(crate) fn fits(&self, schema: &Value, value: &Value) -> bool {
         let schema = self.resolve(schema);
