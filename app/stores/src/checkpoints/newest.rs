@@ -6,7 +6,7 @@ use deerflow_domain::threads::StoredState;
 use harness::ids::ThreadId;
 use harness::runtime::checkpoint::{CheckpointError, LogRange};
 use harness::runtime::runs::store::StoreError;
-use sea_orm::{ConnectionTrait, DatabaseConnection, FromQueryResult, Statement};
+use sea_orm::{DatabaseConnection, FromQueryResult, Statement};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
