@@ -41,6 +41,7 @@ impl Threads {
         rows.retain(|row| {
             (search.ids.is_empty() || search.ids.contains(&row.thread_id))
                 && contains(&row.metadata, &search.metadata)
+                && search.assistant.as_ref().is_none_or(|wanted| row.assistant_id.as_ref() == Some(&wanted.id))
                 && search.graph.as_ref().is_none_or(|graph| row.assistant.as_ref() == Some(graph))
                 && search.status.is_none_or(|status| row.status == status)
         });
