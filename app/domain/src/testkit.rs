@@ -3,7 +3,9 @@
 //! Expand [`thread_store_suite`](crate::thread_store_suite) with a function that opens fresh [`ThreadStores`], as with the suites
 //! of `harness::testkit`.
 
+pub mod assistants;
 pub mod feedback;
+pub mod thread_search;
 
 use std::sync::Arc;
 
@@ -17,6 +19,7 @@ use harness::testkit::{
 };
 use serde_json::{Value, json};
 
+use crate::assistants::AssistantStore;
 use crate::feedback::FeedbackStore;
 use crate::threads::{Created, Deleted, NewThread, ThreadPatch, ThreadRecord, ThreadSearch, ThreadSort, ThreadStore};
 
@@ -48,6 +51,8 @@ pub struct ThreadStores {
     pub threads: Arc<dyn ThreadStore>,
     /// What users think of runs.
     pub feedback: Arc<dyn FeedbackStore>,
+    /// Assistants.
+    pub assistants: Arc<dyn AssistantStore>,
     /// What lives in them.
     pub runs: RunStores,
 }
@@ -61,7 +66,8 @@ fn bob() -> Owner {
 }
 
 fn new_thread(id: &str, metadata: Value) -> NewThread {
-    NewThread { thread_id: thread(id), user_id: Some(USER.to_owned()), assistant: None, metadata: object(metadata), at: at(0) }
+    let metadata = object(metadata);
+    NewThread { thread_id: thread(id), user_id: Some(USER.to_owned()), assistant: None, assistant_id: None, metadata, ttl: None, at: at(0) }
 }
 
 async fn make(stores: &ThreadStores, new: NewThread) -> ThreadRecord {

@@ -17,14 +17,17 @@ pub mod visitors;
 pub mod webhooks;
 pub mod wire;
 
+mod assistants;
 mod cors;
 mod edge;
+mod expiry;
 mod reads;
 mod router;
 mod routes;
 mod serve;
 mod stall;
 
+pub use expiry::sweep_threads;
 pub use router::router;
 pub use serve::{ServeOptions, serve};
 pub use state::GatewayState;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::{get, patch, post};
 use tower::util::option_layer;
 
 use crate::cors::cors;
@@ -74,6 +74,12 @@ fn root() -> Routes {
         .route("/openapi.json", get(openapi::openapi))
         .route("/runs/batch", post(runs::batch))
         .route("/threads/{thread_id}/stream", get(runs::follow_thread))
+        .route("/assistants", post(assistants::create))
+        .route("/assistants/{assistant_id}", patch(assistants::patch).delete(assistants::delete))
+        .route("/assistants/{assistant_id}/versions", post(assistants::versions))
+        .route("/assistants/{assistant_id}/latest", post(assistants::set_latest))
+        .route("/assistants/{assistant_id}/subgraphs", get(assistants::subgraphs))
+        .route("/assistants/{assistant_id}/subgraphs/{namespace}", get(assistants::subgraphs))
 }
 
 /// What DeerFlow's web UI asks for besides.

@@ -3,6 +3,7 @@
 //! [`Database::open`] gives the handle, the stores are views of it. Reads go to a pool; every write is one transaction, which
 //! `tx` runs: on Postgres by itself, on SQLite grouped with the others that wait at the moment.
 
+mod assistants;
 mod checkpoints;
 mod connect;
 mod entity;
@@ -19,6 +20,7 @@ mod tx;
 mod webhooks;
 mod writer;
 
+pub use assistants::SqlAssistantStore;
 pub use checkpoints::SqlCheckpointer;
 pub use connect::{Database, DatabaseConfig, OpenError, PostgresConfig};
 pub use feedback::SqlFeedbackStore;

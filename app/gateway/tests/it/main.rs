@@ -1,6 +1,7 @@
 //! The gateway over the runtime in memory: both dialects, request by request.
 
 mod artifacts;
+mod assistants;
 mod feed;
 mod feedback;
 mod meta;

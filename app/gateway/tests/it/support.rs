@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
+use deerflow_domain::memory::MemoryAssistantStore;
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::ports::{CatalogView, FeatureView, ModelView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits};
 use deerflow_gateway::visitors::{Hosts, Visitors};
@@ -188,6 +189,7 @@ impl Gateway {
             runs: runs.clone(),
             threads: Arc::new(Threads { rows: Arc::default(), stores: stores.clone() }),
             feedback: Arc::new(crate::feedback::Opinions::default()),
+            assistant_store: Arc::new(MemoryAssistantStore::default()),
             checkpoints: ports.clone(),
             events: ports,
             assistants: Arc::new(OneAgent),

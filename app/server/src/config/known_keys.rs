@@ -178,7 +178,8 @@ static PLACES: &[Place] = &[
          input_required_poll_interval_seconds tracking_degraded_after_errors max_result_bytes \
          result_preview_max_chars",
     ),
-    closed("checkpointer", "type connection_string postgres_schema"),
+    closed("checkpointer", "type connection_string postgres_schema ttl"),
+    closed("checkpointer.ttl", "strategy default_ttl sweep_interval_minutes"),
     closed(
         "stream_bridge",
         "type redis_url queue_maxsize max_connections stream_ttl_seconds \

@@ -3,6 +3,7 @@
 mod agents;
 mod bridge;
 mod catalog;
+mod expiry;
 mod limits;
 pub mod probes;
 mod stores;
@@ -85,6 +86,7 @@ impl App {
             runs: runs.clone(),
             threads: stores.threads,
             feedback: stores.feedback,
+            assistant_store: stores.assistants,
             checkpoints: stores.checkpoints,
             events: stores.events,
             assistants: agents,
@@ -98,6 +100,7 @@ impl App {
             tasks: tasks.clone(),
             shutdown,
         });
+        expiry::follow(config, gateway.clone(), &tasks);
         Ok(Self { runs, gateway, bridge, tasks, store_tasks })
     }
 }

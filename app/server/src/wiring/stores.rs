@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use deerflow_domain::assistants::AssistantStore;
 use deerflow_domain::feedback::FeedbackStore;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_stores::{
-    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlFeedbackStore, SqlRunEventStore,
-    SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
+    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlAssistantStore, SqlCheckpointer, SqlFeedbackStore,
+    SqlRunEventStore, SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
 };
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend};
 use harness::runtime::checkpoint::Checkpointer;
@@ -27,6 +28,7 @@ pub(super) struct Stores {
     pub(super) threads: Arc<dyn ThreadStore>,
     pub(super) feedback: Arc<dyn FeedbackStore>,
     pub(super) webhooks: Arc<dyn WebhookOutbox>,
+    pub(super) assistants: Arc<dyn AssistantStore>,
 }
 
 impl Stores {
@@ -57,6 +59,7 @@ impl Stores {
             commits,
             events,
             checkpoints: Arc::new(SqlCheckpointer::new(database.clone())),
+            assistants: Arc::new(SqlAssistantStore::new(database.clone())),
             feedback: Arc::new(SqlFeedbackStore::new(database.clone())),
             webhooks: Arc::new(SqlWebhookOutbox::new(database)),
             threads: Arc::new(threads),

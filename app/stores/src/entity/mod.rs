@@ -1,12 +1,15 @@
 //! The tables as SeaORM entities. Moments are microseconds since 1970 in UTC; JSON is text that no query looks into, except a
 //! thread's metadata.
 
+pub(crate) mod assistant;
+pub(crate) mod assistant_version;
 pub(crate) mod checkpoint;
 pub(crate) mod checkpoint_message;
 pub(crate) mod feedback;
 pub(crate) mod run;
 pub(crate) mod run_event;
 pub(crate) mod thread;
+pub(crate) mod thread_fact;
 pub(crate) mod webhook;
 
 use chrono::{DateTime, Utc};

@@ -4,6 +4,8 @@ mod m0001_baseline;
 mod m0002_feedback;
 mod m0003_run_batches;
 mod m0004_run_queue;
+mod m0005_assistants;
+mod m0006_thread_search;
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
 use sea_orm_migration::{MigrationTrait, MigratorTrait};
@@ -17,6 +19,8 @@ impl MigratorTrait for Migrator {
             Box::new(m0002_feedback::Feedback),
             Box::new(m0003_run_batches::RunBatches),
             Box::new(m0004_run_queue::RunQueue),
+            Box::new(m0005_assistants::Assistants),
+            Box::new(m0006_thread_search::ThreadSearch),
         ]
     }
 }

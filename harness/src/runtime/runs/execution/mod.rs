@@ -74,10 +74,11 @@ struct Progress {
 /// Executes a run to its end. Nothing an agent does, not even a panic, keeps it from ending.
 #[tracing::instrument(name = "run", skip_all, fields(run_id = %record.run_id, thread_id = %record.thread_id))]
 pub(super) async fn run(plan: ExecutionPlan, record: RunRecord, parts: RuntimeParts, live: Arc<LiveRun>) -> RunOutcome {
-    let mut execution = Execution::start(plan, record, parts, live).await;
+    // Each hop in a box of its own: a run that streams for minutes holds the memory of no other hop.
+    let mut execution = Box::new(Box::pin(Execution::start(plan, record, parts, live)).await);
     let work = AssertUnwindSafe(async {
-        match tokio::time::timeout(PREPARE_LIMIT, execution.prepare()).await {
-            Ok(Ok(events)) => execution.stream(events).await,
+        match tokio::time::timeout(PREPARE_LIMIT, Box::pin(execution.prepare())).await {
+            Ok(Ok(events)) => Box::pin(execution.stream(events)).await,
             Ok(Err(end)) => end,
             Err(_) => StreamEnd::failed("StorageError", "the thread could not be read in time"),
         }
@@ -87,7 +88,7 @@ pub(super) async fn run(plan: ExecutionPlan, record: RunRecord, parts: RuntimePa
         tracing::error!(panic = %text, "the agent panicked");
         StreamEnd::failed("InternalError", "the agent failed unexpectedly")
     });
-    let outcome = execution.finish(end).await;
+    let outcome = Box::pin(execution.finish(end)).await;
     execution.always_after().await;
     outcome
 }
