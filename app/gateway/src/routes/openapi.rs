@@ -61,7 +61,25 @@ pub(crate) const PATHS: &[(&str, &[Path])] = &[
             ("/runs/batch", &[("post", "create_run_batch")]),
         ],
     ),
-    ("System", &[("/ok", &[("get", "health_check")]), ("/info", &[("get", "get_info")])]),
+    (
+        "Crons",
+        &[
+            ("/threads/{thread_id}/runs/crons", &[("post", "create_thread_cron")]),
+            ("/runs/crons", &[("post", "create_cron")]),
+            ("/runs/crons/search", &[("post", "search_crons")]),
+            ("/runs/crons/count", &[("post", "count_crons")]),
+            ("/runs/crons/{cron_id}", &[("get", "get_cron"), ("patch", "patch_cron"), ("delete", "delete_cron")]),
+        ],
+    ),
+    (
+        "Store",
+        &[
+            ("/store/items", &[("get", "get_item"), ("put", "put_item"), ("delete", "delete_item")]),
+            ("/store/items/search", &[("post", "search_items")]),
+            ("/store/namespaces", &[("post", "list_namespaces")]),
+        ],
+    ),
+    ("System", &[("/ok", &[("get", "health_check")]), ("/info", &[("get", "get_info")]), ("/metrics", &[("get", "get_metrics")])]),
 ];
 
 pub(crate) async fn openapi() -> Json<Value> {
@@ -80,7 +98,7 @@ fn operations(tag: &str, path: &str, methods: &[(&str, &str)]) -> Value {
         names.map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })).collect();
     let operation = |method: &str, id: &str| {
         let mut operation = json!({ "tags": [tag], "operationId": id, "parameters": parameters });
-        if matches!(method, "post" | "patch") {
+        if matches!(method, "post" | "put" | "patch") {
             operation["requestBody"] = json!({ "content": { "application/json": { "schema": {} } } });
         }
         operation["responses"] = json!({ "default": { "description": "See docs/api.md." } });
