@@ -11,9 +11,14 @@ pub(crate) const PATHS: &[(&str, &[Path])] = &[
     (
         "Assistants",
         &[
+            ("/assistants", &[("post", "create_assistant")]),
             ("/assistants/search", &[("post", "search_assistants")]),
             ("/assistants/count", &[("post", "count_assistants")]),
-            ("/assistants/{assistant_id}", &[("get", "get_assistant")]),
+            ("/assistants/{assistant_id}", &[("get", "get_assistant"), ("patch", "patch_assistant"), ("delete", "delete_assistant")]),
+            ("/assistants/{assistant_id}/versions", &[("post", "get_assistant_versions")]),
+            ("/assistants/{assistant_id}/latest", &[("post", "set_latest_assistant_version")]),
+            ("/assistants/{assistant_id}/subgraphs", &[("get", "get_assistant_subgraphs")]),
+            ("/assistants/{assistant_id}/subgraphs/{namespace}", &[("get", "get_assistant_subgraphs_by_namespace")]),
             ("/assistants/{assistant_id}/graph", &[("get", "get_assistant_graph")]),
             ("/assistants/{assistant_id}/schemas", &[("get", "get_assistant_schemas")]),
         ],
@@ -56,7 +61,25 @@ pub(crate) const PATHS: &[(&str, &[Path])] = &[
             ("/runs/batch", &[("post", "create_run_batch")]),
         ],
     ),
-    ("System", &[("/ok", &[("get", "health_check")]), ("/info", &[("get", "get_info")])]),
+    (
+        "Crons",
+        &[
+            ("/threads/{thread_id}/runs/crons", &[("post", "create_thread_cron")]),
+            ("/runs/crons", &[("post", "create_cron")]),
+            ("/runs/crons/search", &[("post", "search_crons")]),
+            ("/runs/crons/count", &[("post", "count_crons")]),
+            ("/runs/crons/{cron_id}", &[("get", "get_cron"), ("patch", "patch_cron"), ("delete", "delete_cron")]),
+        ],
+    ),
+    (
+        "Store",
+        &[
+            ("/store/items", &[("get", "get_item"), ("put", "put_item"), ("delete", "delete_item")]),
+            ("/store/items/search", &[("post", "search_items")]),
+            ("/store/namespaces", &[("post", "list_namespaces")]),
+        ],
+    ),
+    ("System", &[("/ok", &[("get", "health_check")]), ("/info", &[("get", "get_info")]), ("/metrics", &[("get", "get_metrics")])]),
 ];
 
 pub(crate) async fn openapi() -> Json<Value> {
@@ -71,12 +94,11 @@ pub(crate) async fn openapi() -> Json<Value> {
 
 fn operations(tag: &str, path: &str, methods: &[(&str, &str)]) -> Value {
     let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let parameters: Vec<Value> = names
-        .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string", "format": "uuid" } }))
-        .collect();
+    let parameters: Vec<Value> =
+        names.map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })).collect();
     let operation = |method: &str, id: &str| {
         let mut operation = json!({ "tags": [tag], "operationId": id, "parameters": parameters });
-        if matches!(method, "post" | "patch") {
+        if matches!(method, "post" | "put" | "patch") {
             operation["requestBody"] = json!({ "content": { "application/json": { "schema": {} } } });
         }
         operation["responses"] = json!({ "default": { "description": "See docs/api.md." } });
