@@ -11,4 +11,5 @@ mod runs;
 mod secrets;
 mod spans;
 mod start;
+mod store;
 mod threads;

@@ -3,8 +3,11 @@
 //! Expand [`thread_store_suite`](crate::thread_store_suite) with a function that opens fresh [`ThreadStores`], as with the suites
 //! of `harness::testkit`.
 
+pub mod api_keys;
 pub mod assistants;
+pub mod crons;
 pub mod feedback;
+pub mod items;
 pub mod thread_search;
 
 use std::sync::Arc;

@@ -2,27 +2,51 @@
 
 use std::panic::AssertUnwindSafe;
 
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::header;
 use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt;
-use harness::runtime::actor_context::{ActorContext, DEFAULT_USER_ID, scope};
+use harness::runtime::actor_context::scope;
 use harness::runtime::tasks::panic_text;
+use tokio::time::Instant;
 
+use crate::access::{Access, Peer};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
+use crate::metrics::request_answered;
 use crate::visitors::Visitors;
 
+/// Who is let in, and as whom.
+#[derive(Debug, Clone)]
+pub(crate) struct Door {
+    pub(crate) visitors: Visitors,
+    pub(crate) access: Access,
+}
+
+/// Measures a request and has it answered.
+pub(crate) async fn edge(State(door): State<Door>, request: Request, next: Next) -> Response {
+    let (since, method) = (Instant::now(), request.method().clone());
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let response = answer(door, request, next).await;
+    request_answered(&method, route.as_ref().map(MatchedPath::as_str), response.status(), since.elapsed());
+    response
+}
+
 /// Turns foreign pages away, binds the actor and the dialect, turns a panic into an answer, and renders the error of a response in the dialect.
-pub(crate) async fn edge(State(visitors): State<Visitors>, mut request: Request, next: Next) -> Response {
+async fn answer(door: Door, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let dialect = if path == "/api" || path.starts_with("/api/") { Dialect::DeerFlow } else { Dialect::Platform };
-    if let Err(refused) = visitors.admit(request.method(), request.headers()) {
+    if let Err(refused) = door.visitors.admit(request.method(), request.headers()) {
         return refused.render(dialect);
     }
+    let peer = request.extensions().get::<Peer>().copied();
+    let actor = match door.access.actor(path, request.headers(), peer).await {
+        Ok(actor) => actor,
+        Err(refused) => return refused.render(dialect),
+    };
     request.extensions_mut().insert(dialect);
-    let work = AssertUnwindSafe(scope(actor(), next.run(request))).catch_unwind();
+    let work = AssertUnwindSafe(scope(actor, next.run(request))).catch_unwind();
     let response = match work.await {
         Ok(response) => response,
         Err(panic) => return ApiError::Internal(format!("a handler panicked: {}", panic_text(panic.as_ref()))).render(dialect),
@@ -35,11 +59,6 @@ pub(crate) async fn edge(State(visitors): State<Visitors>, mut request: Request,
     rendered
 }
 
-/// With authentication switched off everybody is the same user.
-fn actor() -> ActorContext {
-    ActorContext { auth_source: Some("disabled".to_owned()), ..ActorContext::user(DEFAULT_USER_ID) }
-}
-
 #[cfg(test)]
 mod tests {
     use axum::Router;
@@ -47,21 +66,27 @@ mod tests {
     use axum::http::StatusCode;
     use axum::middleware::from_fn_with_state;
     use axum::routing::get;
+    use deerflow_domain::api_keys::MemoryApiKeyStore;
+    use harness::clock::SystemClock;
     use harness::runtime::actor_context::required_user_id;
     use tower::ServiceExt;
 
+    use std::sync::Arc;
+
     use super::*;
+    use crate::access::KeyRule;
     use crate::visitors::Hosts;
 
     async fn answer(path: &str) -> (StatusCode, String) {
         let broken = async || -> ApiError { panic!("boom at /home/secret") };
         let who = async || required_user_id().map_err(|error| ApiError::Internal(error.to_string()));
         let visitors = Visitors::new(Hosts::LoopbackAnd(vec![]), vec![]);
+        let access = Access::new(KeyRule::Optional, Arc::new(MemoryApiKeyStore::default()), Arc::new(SystemClock));
         let router = Router::new()
             .route("/broken", get(broken))
             .route("/api/broken", get(broken))
             .route("/who", get(who))
-            .layer(from_fn_with_state(visitors, edge));
+            .layer(from_fn_with_state(Door { visitors, access }, edge));
         let response = router.oneshot(Request::builder().uri(path).body(Body::empty()).expect("a request")).await.expect("an answer");
         let status = response.status();
         let body = to_bytes(response.into_body(), 10_000).await.expect("a body");

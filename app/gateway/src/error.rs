@@ -1,6 +1,6 @@
 //! Everything a request can fail with, turned into status and body once.
 
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use harness::ids::RunId;
 use harness::runtime::agent::UnknownAssistant;
@@ -81,6 +81,15 @@ pub enum ApiError {
     /// Understood, and refused.
     #[error("{0}")]
     BadRequest(String),
+    /// Nobody is known to act.
+    #[error("{0}")]
+    NotSignedIn(String),
+    /// Too many wrong keys.
+    #[error("Too many failed attempts")]
+    TooManyFailures {
+        /// When to come back.
+        retry_after_secs: u64,
+    },
     /// Switched off.
     #[error("{0}")]
     Forbidden(String),
@@ -162,6 +171,8 @@ impl ApiError {
         match self {
             Self::Invalid(_) | Self::InvalidJson(_) | Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::NotSignedIn(_) => StatusCode::UNAUTHORIZED,
+            Self::TooManyFailures { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::TooLarge(_) | Self::FileTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedFile(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -216,7 +227,11 @@ impl ApiError {
         if status.is_server_error() {
             tracing::error!(status = status.as_u16(), error = %self, "request failed");
         }
-        (status, axum::Json(json!({ "detail": self.detail(dialect) }))).into_response()
+        let mut response = (status, axum::Json(json!({ "detail": self.detail(dialect) }))).into_response();
+        if let Self::TooManyFailures { retry_after_secs } = self {
+            response.headers_mut().insert(header::RETRY_AFTER, (*retry_after_secs).into());
+        }
+        response
     }
 }
 

@@ -4,6 +4,8 @@
 //! into what the runtime understands, a handler under [`routes`] calls one verb, and [`wire`] or [`sse`] shape the answer.
 //! Failures become [`error::ApiError`], and the outermost layer renders them once.
 
+pub mod access;
+pub mod cron_runs;
 pub mod dialect;
 pub mod error;
 pub mod extract;
@@ -21,6 +23,7 @@ mod assistants;
 mod cors;
 mod edge;
 mod expiry;
+mod metrics;
 mod reads;
 mod router;
 mod routes;

@@ -74,6 +74,12 @@ pub trait CatalogView: Send + Sync + fmt::Debug {
     }
 }
 
+/// The figures of this process.
+pub trait MetricsView: Send + Sync + fmt::Debug {
+    /// All of them in Prometheus' text format.
+    fn render(&self) -> String;
+}
+
 /// Why a thread's files could not be removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the thread's files could not be removed: {0}")]

@@ -9,10 +9,10 @@ use axum::routing::{get, patch, post};
 use tower::util::option_layer;
 
 use crate::cors::cors;
-use crate::edge::edge;
+use crate::edge::{Door, edge};
 use crate::error::ApiError;
 use crate::extract::BODY_LIMIT;
-use crate::routes::{artifacts, assistants, catalog, feed, feedback, meta, runs, threads, uploads};
+use crate::routes::{artifacts, assistants, catalog, crons, feed, feedback, meta, runs, store, threads, uploads};
 use crate::state::GatewayState;
 
 type Routes = Router<Arc<GatewayState>>;
@@ -28,7 +28,7 @@ pub fn router(state: Arc<GatewayState>) -> Router {
         .fallback(async || ApiError::RouteNotFound)
         .method_not_allowed_fallback(async || ApiError::MethodNotAllowed)
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
-        .layer(from_fn_with_state(state.visitors.clone(), edge))
+        .layer(from_fn_with_state(Door { visitors: state.visitors.clone(), access: state.access.clone() }, edge))
         .layer(option_layer(cors(&state.visitors)))
         .with_state(state)
 }
@@ -79,6 +79,15 @@ fn root() -> Routes {
         .route("/assistants/{assistant_id}/latest", post(assistants::set_latest))
         .route("/assistants/{assistant_id}/subgraphs", get(assistants::subgraphs))
         .route("/assistants/{assistant_id}/subgraphs/{namespace}", get(assistants::subgraphs))
+        .route("/metrics", get(meta::metrics))
+        .route("/store/items", get(store::get).put(store::put).delete(store::delete))
+        .route("/store/items/search", post(store::search))
+        .route("/store/namespaces", post(store::namespaces))
+        .route("/threads/{thread_id}/runs/crons", post(crons::create_on_thread))
+        .route("/runs/crons", post(crons::create))
+        .route("/runs/crons/search", post(crons::search))
+        .route("/runs/crons/count", post(crons::count))
+        .route("/runs/crons/{cron_id}", get(crons::get).patch(crons::patch).delete(crons::delete))
 }
 
 /// What DeerFlow's web UI asks for besides.

@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use axum::Router;
 use harness::runtime::tasks::{TaskKind, Tasks};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
 
+use crate::access::Peer;
 use crate::stall::StallGuard;
 
 /// Limits on connections.
@@ -45,8 +48,8 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: Cancellation
             () = shutdown.cancelled() => break,
         };
         match accepted {
-            Ok((stream, _peer)) => {
-                let connection = connection(stream, router.clone(), shutdown.clone(), cut.clone(), options);
+            Ok((stream, peer)) => {
+                let connection = connection(stream, Peer(peer.ip().to_canonical()), router.clone(), shutdown.clone(), cut.clone(), options);
                 let _detached = connections.spawn(TaskKind::Service, "http connection", connection);
             }
             Err(error) if is_of_one_connection(&error) => {}
@@ -73,11 +76,22 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset)
 }
 
-async fn connection(stream: TcpStream, router: Router, shutdown: CancellationToken, cut: CancellationToken, options: ServeOptions) {
+async fn connection(
+    stream: TcpStream,
+    peer: Peer,
+    router: Router,
+    shutdown: CancellationToken,
+    cut: CancellationToken,
+    options: ServeOptions,
+) {
     // Without it a one-token stream waits 40 ms for an acknowledgement.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection has no TCP_NODELAY");
     }
+    let router = router.map_request(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        request
+    });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(options.header_timeout)

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use deerflow_domain::assistants::AssistantStore;
+use deerflow_domain::crons::CronStore;
 use deerflow_domain::feedback::FeedbackStore;
+use deerflow_domain::items::Items;
 use deerflow_domain::threads::ThreadStore;
 use harness::clock::Clock;
 use harness::ids::IdSource;
@@ -14,7 +16,8 @@ use harness::runtime::runs::store::RunEventStore;
 use harness::runtime::tasks::Tasks;
 use tokio_util::sync::CancellationToken;
 
-use crate::ports::{CatalogView, ThreadFilesPort};
+use crate::access::Access;
+use crate::ports::{CatalogView, MetricsView, ThreadFilesPort};
 use crate::visitors::Visitors;
 use crate::webhooks::WebhookPolicy;
 
@@ -27,6 +30,10 @@ pub struct GatewayState {
     pub threads: Arc<dyn ThreadStore>,
     /// What users think of answers.
     pub feedback: Arc<dyn FeedbackStore>,
+    /// Long-term memory.
+    pub items: Arc<Items>,
+    /// Runs by the clock.
+    pub crons: Arc<dyn CronStore>,
     /// Saved states.
     pub checkpoints: Arc<dyn Checkpointer>,
     /// The journal.
@@ -41,8 +48,12 @@ pub struct GatewayState {
     pub files: Arc<dyn ThreadFilesPort>,
     /// Where runs may tell of their end.
     pub webhooks: WebhookPolicy,
+    /// The figures of this process.
+    pub metrics: Arc<dyn MetricsView>,
     /// Who may come in.
     pub visitors: Visitors,
+    /// For whom requests act.
+    pub access: Access,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Ids.

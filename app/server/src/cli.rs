@@ -24,6 +24,9 @@ pub enum Command {
     /// Look after config.yaml.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Look after the keys with which programs act for users.
+    #[command(subcommand)]
+    Keys(KeysCommand),
     /// Check everything a start needs, and say how to mend it.
     Doctor(FileArgs),
 }
@@ -37,6 +40,52 @@ pub enum ConfigCommand {
     Upgrade(FileArgs),
     /// Print a commented example.
     Example,
+}
+
+/// What can be done with API keys. A server may be running meanwhile.
+#[derive(Debug, Clone, Subcommand)]
+pub enum KeysCommand {
+    /// Make a key; it is shown once.
+    Create {
+        /// Who acts with it.
+        #[arg(long)]
+        user: String,
+        /// What to call it.
+        #[arg(long)]
+        name: Option<String>,
+        /// When it ends: 90d, 12h, 2027-01-31 or a date-time; never when left out.
+        #[arg(long)]
+        expires: Option<String>,
+        /// Which configuration is meant.
+        #[command(flatten)]
+        file: FileArgs,
+    },
+    /// Show what is known of all keys, or of a user's.
+    List {
+        /// Whose.
+        #[arg(long)]
+        user: Option<String>,
+        /// Which configuration is meant.
+        #[command(flatten)]
+        file: FileArgs,
+    },
+    /// Take a key back.
+    Revoke {
+        /// Its id, as `list` shows it.
+        key_id: String,
+        /// Which configuration is meant.
+        #[command(flatten)]
+        file: FileArgs,
+    },
+}
+
+impl KeysCommand {
+    /// Which configuration is meant.
+    pub fn file(&self) -> &FileArgs {
+        match self {
+            Self::Create { file, .. } | Self::List { file, .. } | Self::Revoke { file, .. } => file,
+        }
+    }
 }
 
 /// Which configuration is meant.

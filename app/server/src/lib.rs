@@ -4,6 +4,7 @@ pub mod cli;
 pub mod commands;
 pub mod config;
 pub mod lifecycle;
+pub mod metrics;
 pub mod serve;
 pub mod telemetry;
 pub mod wiring;

@@ -3,12 +3,14 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use deerflow_server::cli::{Cli, Command, ServeArgs};
+use deerflow_server::cli::{Cli, Command, KeysCommand, ServeArgs};
 use deerflow_server::commands;
 use deerflow_server::commands::doctor::Probes;
 use deerflow_server::config::{ConfigHandle, Environment, Settings, load};
 use deerflow_server::wiring::probes::{KnownProvider, LookAtDatabase};
-use deerflow_server::{serve, telemetry};
+use deerflow_server::{serve, telemetry, wiring};
+use harness::clock::{Clock, SystemClock};
+use harness::runtime::tasks::Tasks;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -30,12 +32,23 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command.unwrap_or(Command::Serve(cli.serve)) {
         Command::Serve(args) => runtime()?.block_on(serve(args, environment)),
         Command::Config(command) => commands::config::run(&command, &environment, &mut commands::config::stdout()),
+        Command::Keys(command) => runtime()?.block_on(keys(command, environment)),
         Command::Doctor(args) => runtime()?.block_on(async {
             let mut out = std::io::stdout();
             let probes = Probes { database: Some(&LookAtDatabase), provider: Some(&KnownProvider) };
             commands::doctor::run(&args, &environment, probes, &mut out).await
         }),
     }
+}
+
+async fn keys(command: KeysCommand, environment: Environment) -> anyhow::Result<ExitCode> {
+    let config = load(command.file().config.as_deref(), &environment)?.config;
+    let settings = Settings::from_environment(&environment)?;
+    let tasks = Tasks::new();
+    let store = wiring::keys::open(&config, &settings, &tasks).await?;
+    let done = commands::keys::run(&command, &*store, SystemClock.now(), &mut commands::config::stdout()).await;
+    tasks.shut_down().await;
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 async fn serve(args: ServeArgs, environment: Environment) -> anyhow::Result<ExitCode> {

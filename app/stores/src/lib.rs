@@ -3,12 +3,15 @@
 //! [`Database::open`] gives the handle, the stores are views of it. Reads go to a pool; every write is one transaction, which
 //! `tx` runs: on Postgres by itself, on SQLite grouped with the others that wait at the moment.
 
+mod api_keys;
 mod assistants;
 mod checkpoints;
 mod connect;
+mod crons;
 mod entity;
 mod error;
 mod feedback;
+mod items;
 mod lock;
 mod migration;
 mod probe;
@@ -20,10 +23,13 @@ mod tx;
 mod webhooks;
 mod writer;
 
+pub use api_keys::SqlApiKeyStore;
 pub use assistants::SqlAssistantStore;
 pub use checkpoints::SqlCheckpointer;
 pub use connect::{Database, DatabaseConfig, OpenError, PostgresConfig};
+pub use crons::SqlCronStore;
 pub use feedback::SqlFeedbackStore;
+pub use items::SqlItemStore;
 pub use probe::{Probe, Schema};
 pub use run_events::{JsonlRunEventStore, SqlRunEventStore};
 pub use runs::{SplitCommitStore, SqlRunStore};

@@ -33,17 +33,19 @@ fn over(db: &Database, keep: Arc<dyn Keep>) -> ThreadStores {
     }
 }
 
-async fn sqlite() -> ThreadStores {
+/// A database, and what lives as long as it.
+type Opened = (Database, Arc<dyn Keep>);
+
+async fn sqlite() -> Opened {
     let directory = tempfile::tempdir().unwrap();
     let tasks = Tasks::new();
     let db = Database::open(&DatabaseConfig::Sqlite(directory.path().to_owned()), &tasks).await.unwrap();
-    over(&db, Arc::new((directory, tasks)))
+    (db, Arc::new((directory, tasks)))
 }
 
-async fn memory() -> ThreadStores {
+async fn memory() -> Opened {
     let tasks = Tasks::new();
-    let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
-    over(&db, Arc::new(tasks))
+    (Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap(), Arc::new(tasks))
 }
 
 /// Runs and threads in SQLite, the journal as JSON lines.
@@ -62,7 +64,7 @@ async fn split() -> ThreadStores {
 }
 
 /// A schema of the test's own, emptied before it is used.
-async fn postgres() -> ThreadStores {
+async fn postgres() -> Opened {
     #[expect(clippy::disallowed_methods, reason = "tests have no configuration to ask")]
     let url = std::env::var("DEERFLOW_TEST_POSTGRES_URL").expect(
         "set DEERFLOW_TEST_POSTGRES_URL to a scratch database such as postgres://user:password@host/database; the tests make schemas in it",
@@ -75,11 +77,10 @@ async fn postgres() -> ThreadStores {
     direct.close().await.unwrap();
     let tasks = Tasks::new();
     let config = PostgresConfig { url: url.into(), schema: Some(schema), max_connections: 5, exclusive: false };
-    let db = Database::open(&DatabaseConfig::Postgres(config), &tasks).await.unwrap();
-    over(&db, Arc::new(tasks))
+    (Database::open(&DatabaseConfig::Postgres(config), &tasks).await.unwrap(), Arc::new(tasks))
 }
 
-macro_rules! all_suites {
+macro_rules! suites_of_threads {
     ($attrs:tt $open:path) => {
         async fn runs() -> harness::testkit::RunStores {
             $open().await.runs
@@ -98,6 +99,35 @@ macro_rules! all_suites {
     };
 }
 
+macro_rules! all_suites {
+    ($attrs:tt $open:path) => {
+        async fn threads() -> deerflow_domain::testkit::ThreadStores {
+            let (db, keep) = $open().await;
+            super::over(&db, keep)
+        }
+        async fn items() -> deerflow_domain::testkit::items::ItemStores {
+            let (db, keep) = $open().await;
+            deerflow_domain::testkit::items::ItemStores { items: std::sync::Arc::new(deerflow_stores::SqlItemStore::new(db)), keep }
+        }
+        async fn crons() -> deerflow_domain::testkit::crons::CronStores {
+            let (db, keep) = $open().await;
+            deerflow_domain::testkit::crons::CronStores {
+                crons: std::sync::Arc::new(deerflow_stores::SqlCronStore::new(db.clone())),
+                threads: Some(std::sync::Arc::new(deerflow_stores::SqlThreadStore::new(db))),
+                keep,
+            }
+        }
+        async fn keys() -> deerflow_domain::testkit::api_keys::KeyStores {
+            let (db, keep) = $open().await;
+            deerflow_domain::testkit::api_keys::KeyStores { keys: std::sync::Arc::new(deerflow_stores::SqlApiKeyStore::new(&db)), keep }
+        }
+        suites_of_threads!($attrs threads);
+        deerflow_domain::cron_store_suite!($attrs crons);
+        deerflow_domain::api_key_store_suite!($attrs keys);
+        deerflow_domain::item_store_suite!($attrs items);
+    };
+}
+
 mod sqlite {
     all_suites!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::sqlite);
 }
@@ -107,7 +137,7 @@ mod sqlite_in_memory {
 }
 
 mod sqlite_with_jsonl {
-    all_suites!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::split);
+    suites_of_threads!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::split);
 }
 
 mod postgres_server {

@@ -20,6 +20,7 @@ mod run_events;
 mod run_ownership;
 mod runs;
 mod sandbox;
+mod store;
 mod stream_bridge;
 mod suggestions;
 mod summarization;
@@ -49,6 +50,7 @@ pub use run_events::{RunEventsBackend, RunEventsConfig};
 pub use run_ownership::RunOwnershipConfig;
 pub use runs::RunsConfig;
 pub use sandbox::{OverflowPolicy, SandboxConfig, SandboxOwnershipConfig, SandboxOwnershipKind, VolumeMountConfig};
+pub use store::{EmbedConfig, EmbedEntryConfig, StoreConfig, StoreIndexConfig, StoreTtlConfig};
 pub use stream_bridge::{StreamBridgeConfig, StreamBridgeKind};
 pub use suggestions::SuggestionsConfig;
 pub use summarization::{ContextSize, ContextUnit, SummarizationConfig, Triggers};
@@ -110,6 +112,8 @@ pub struct AppConfig {
     pub database: DatabaseConfig,
     /// How long threads stay.
     pub checkpointer: CheckpointerConfig,
+    /// Long-term memory of users.
+    pub store: StoreConfig,
     /// The road from runs to viewers.
     pub stream_bridge: StreamBridgeConfig,
     /// Calls that tell of a run's end.
@@ -148,6 +152,7 @@ impl Default for AppConfig {
             run_events: RunEventsConfig::default(),
             database: DatabaseConfig::default(),
             checkpointer: CheckpointerConfig::default(),
+            store: StoreConfig::default(),
             stream_bridge: StreamBridgeConfig::default(),
             webhooks: WebhooksConfig::default(),
             auth: AuthConfig::default(),
@@ -190,6 +195,7 @@ impl AppConfig {
         check.under("run_ownership", |check| self.run_ownership.check(check));
         check.under("database", |check| self.database.check(check));
         check.under("checkpointer", |check| self.checkpointer.check(check));
+        check.under("store", |check| self.store.check(check));
         check.under("stream_bridge", |check| self.stream_bridge.check(check));
         check.into_violations()
     }

@@ -2,8 +2,10 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
 use deerflow_domain::threads::ThreadSearch;
-use harness::runtime::actor_context::{DEFAULT_USER_ID, Owner};
+use harness::runtime::actor_context::{Owner, effective_user_id};
 use serde_json::{Value, json};
 
 use super::{Answer, App};
@@ -22,19 +24,24 @@ pub(crate) async fn health() -> Json<Value> {
     Json(json!({ "status": "healthy", "service": "deer-flow-gateway" }))
 }
 
+/// `GET /metrics`: the figures of this process, for Prometheus.
+pub(crate) async fn metrics(State(state): App) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], state.metrics.render())
+}
+
 /// `GET /info`: the version, and which parts of the API there are.
 pub(crate) async fn info() -> Json<Value> {
     Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "flags": { "assistants": true, "crons": false, "store": false, "langsmith": false },
+        "flags": { "assistants": true, "crons": true, "store": true, "langsmith": false },
         "host": { "kind": "self-hosted", "project_id": null, "host_revision_id": null, "revision_id": null, "tenant_id": null },
     }))
 }
 
-/// `GET /api/v1/auth/me`: the one user there is.
+/// `GET /api/v1/auth/me`: who acts.
 pub(crate) async fn me() -> Json<Value> {
     Json(json!({
-        "id": DEFAULT_USER_ID,
+        "id": effective_user_id(),
         "email": "default@test.local",
         "system_role": "admin",
         "needs_setup": false,

@@ -3,10 +3,12 @@
 pub(crate) mod artifacts;
 pub(crate) mod assistants;
 pub(crate) mod catalog;
+pub(crate) mod crons;
 pub(crate) mod feed;
 pub(crate) mod feedback;
 pub(crate) mod meta;
 pub(crate) mod runs;
+pub(crate) mod store;
 pub(crate) mod threads;
 pub(crate) mod uploads;
 

@@ -10,10 +10,12 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
 use harness::runtime::stream_bridge::{StreamEvent, StreamItem};
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::frame::{Frames, Style};
 use super::guard::DisconnectGuard;
+use crate::metrics::{FirstToken, OpenStream};
 
 /// As many bytes are gathered before a chunk leaves, however much more is ready.
 const CHUNK_LIMIT: usize = 64 * 1024;
@@ -44,6 +46,8 @@ pub struct EventStream {
     guard: Option<DisconnectGuard>,
     shutdown: Pin<Box<WaitForCancellationFutureOwned>>,
     aborted: Option<&'static str>,
+    first_token: FirstToken,
+    _open: OpenStream,
 }
 
 impl fmt::Debug for EventStream {
@@ -62,6 +66,8 @@ impl EventStream {
             guard: None,
             shutdown: Box::pin(shutdown.cancelled_owned()),
             aborted: None,
+            first_token: FirstToken::awaited(None),
+            _open: OpenStream::new(),
         }
     }
 
@@ -69,6 +75,13 @@ impl EventStream {
     #[must_use]
     pub fn filtered(mut self, filter: EventFilter) -> Self {
         self.filter = filter;
+        self
+    }
+
+    /// The same stream of a run that was asked for at `since`.
+    #[must_use]
+    pub fn asked_for(mut self, since: Instant) -> Self {
+        self.first_token = FirstToken::awaited(Some(since));
         self
     }
 
@@ -89,7 +102,10 @@ impl EventStream {
 
     fn take(&mut self, item: Option<StreamItem>) {
         match item {
-            Some(StreamItem::Event(event)) if self.filter.passes(&event) => self.frames.event(&event),
+            Some(StreamItem::Event(event)) if self.filter.passes(&event) => {
+                self.first_token.see(&event.event, event.data.pieces()[0]);
+                self.frames.event(&event);
+            }
             Some(StreamItem::Event(_)) => {}
             Some(StreamItem::Heartbeat) => self.frames.heartbeat(),
             Some(StreamItem::Gap(gap)) => {

@@ -2,14 +2,18 @@
 
 mod artifacts;
 mod assistants;
+mod crons;
 mod feed;
 mod feedback;
+mod keys;
 mod meta;
 mod replay;
 mod runs;
 mod serving;
+mod store;
 mod streams;
 mod support;
 mod thread_rows;
+mod thread_options;
 mod threads;
 mod uploads;

@@ -6,9 +6,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
+use deerflow_domain::api_keys::MemoryApiKeyStore;
+use deerflow_domain::crons::MemoryCronStore;
+use deerflow_domain::items::{Items, MemoryItemStore, TtlPolicy};
 use deerflow_domain::memory::MemoryAssistantStore;
 use deerflow_gateway::GatewayState;
-use deerflow_gateway::ports::{CatalogView, FeatureView, ModelView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits};
+use deerflow_gateway::access::{Access, KeyRule};
+use deerflow_gateway::ports::{
+    CatalogView, FeatureView, MetricsView, ModelView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits,
+};
 use deerflow_gateway::visitors::{Hosts, Visitors};
 use deerflow_gateway::webhooks::WebhookPolicy;
 use harness::clock::{Clock, SystemClock};
@@ -126,6 +132,16 @@ impl CatalogView for Catalog {
     }
 }
 
+/// No figures are gathered in tests: the place for them belongs to the process.
+#[derive(Debug)]
+struct Figures;
+
+impl MetricsView for Figures {
+    fn render(&self) -> String {
+        "deerflow_runs_active 0\n".to_owned()
+    }
+}
+
 /// Files in a directory that goes with the gateway; remembers whose were removed.
 #[derive(Debug)]
 pub(crate) struct Files {
@@ -159,6 +175,9 @@ pub(crate) struct Gateway {
     pub(crate) runs: Arc<RunsFacade>,
     pub(crate) stores: MemoryStores,
     pub(crate) files: Arc<Files>,
+    pub(crate) state: Arc<GatewayState>,
+    pub(crate) keys: Arc<MemoryApiKeyStore>,
+    pub(crate) crons: Arc<MemoryCronStore>,
     pub(crate) shutdown: CancellationToken,
 }
 
@@ -184,18 +203,23 @@ impl Gateway {
         };
         let runs = Arc::new(RunsFacade::new(parts, RunLimits::default()));
         let files = Arc::new(Files::new());
+        let (keys, crons) = (Arc::new(MemoryApiKeyStore::default()), Arc::new(MemoryCronStore::default()));
         let shutdown = CancellationToken::new();
         let state = GatewayState {
             runs: runs.clone(),
             threads: Arc::new(Threads { rows: Arc::default(), stores: stores.clone() }),
             feedback: Arc::new(crate::feedback::Opinions::default()),
             assistant_store: Arc::new(MemoryAssistantStore::default()),
+            items: Arc::new(Items::new(Arc::new(MemoryItemStore::default()), None, TtlPolicy::default(), clock.clone())),
+            crons: crons.clone(),
+            access: Access::new(KeyRule::Optional, keys.clone(), clock.clone()),
             checkpoints: ports.clone(),
             events: ports,
             assistants: Arc::new(OneAgent),
             info: Arc::new(Catalog),
             files: files.clone(),
             webhooks: WebhookPolicy::default(),
+            metrics: Arc::new(Figures),
             visitors: Visitors::new(Hosts::LoopbackAnd(vec![]), vec!["https://ui.test".to_owned()]),
             started_at: clock.now(),
             clock,
@@ -203,7 +227,8 @@ impl Gateway {
             tasks,
             shutdown: shutdown.clone(),
         };
-        Self { router: deerflow_gateway::router(Arc::new(state)), runs, stores, files, shutdown }
+        let state = Arc::new(state);
+        Self { router: deerflow_gateway::router(state.clone()), state, runs, stores, files, keys, crons, shutdown }
     }
 
     /// Sends a request and reads the whole answer.

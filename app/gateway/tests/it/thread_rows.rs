@@ -50,6 +50,10 @@ impl Threads {
     }
 }
 
+fn is_of(row: &ThreadRecord, owner: &Owner) -> bool {
+    owner.resolve().is_ok_and(|user| user.is_none() || row.user_id == user)
+}
+
 #[async_trait]
 impl ThreadStore for Threads {
     async fn create(&self, thread: NewThread) -> Result<Created, StoreError> {
@@ -86,17 +90,17 @@ impl ThreadStore for Threads {
         Ok(Created::New(row))
     }
 
-    async fn get(&self, thread: &ThreadId, _owner: &Owner) -> Result<Option<ThreadRecord>, StoreError> {
-        let row = self.rows.lock().get(thread.as_str()).cloned();
+    async fn get(&self, thread: &ThreadId, owner: &Owner) -> Result<Option<ThreadRecord>, StoreError> {
+        let row = self.rows.lock().get(thread.as_str()).cloned().filter(|row| is_of(row, owner));
         Ok(row.map(|row| self.current(row)))
     }
 
-    async fn search(&self, search: &ThreadSearch, _owner: &Owner) -> Result<Vec<ThreadRecord>, StoreError> {
-        Ok(self.matching(search).into_iter().skip(search.offset).take(search.limit).collect())
+    async fn search(&self, search: &ThreadSearch, owner: &Owner) -> Result<Vec<ThreadRecord>, StoreError> {
+        Ok(self.matching(search).into_iter().filter(|row| is_of(row, owner)).skip(search.offset).take(search.limit).collect())
     }
 
-    async fn count(&self, search: &ThreadSearch, _owner: &Owner) -> Result<u64, StoreError> {
-        Ok(self.matching(search).len() as u64)
+    async fn count(&self, search: &ThreadSearch, owner: &Owner) -> Result<u64, StoreError> {
+        Ok(self.matching(search).iter().filter(|row| is_of(row, owner)).count() as u64)
     }
 
     async fn contents(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, ThreadContent>, StoreError> {
@@ -116,11 +120,11 @@ impl ThreadStore for Threads {
         &self,
         thread: &ThreadId,
         patch: ThreadPatch,
-        _owner: &Owner,
+        owner: &Owner,
         at: DateTime<Utc>,
     ) -> Result<Option<ThreadRecord>, StoreError> {
         let mut rows = self.rows.lock();
-        let Some(row) = rows.get_mut(thread.as_str()) else { return Ok(None) };
+        let Some(row) = rows.get_mut(thread.as_str()).filter(|row| is_of(row, owner)) else { return Ok(None) };
         row.metadata.extend(patch.metadata);
         row.title = patch.title.unwrap_or(row.title.clone());
         row.status = patch.status.unwrap_or(row.status);

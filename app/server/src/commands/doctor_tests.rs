@@ -153,9 +153,10 @@ async fn a_database_that_never_answers_is_given_up() {
 #[tokio::test]
 async fn an_open_door_is_a_failure_unless_it_is_named() {
     let machine = Machine::with(GOOD);
-    let open = [("GATEWAY_HOST", "0.0.0.0")];
+    let open = [("GATEWAY_HOST", "0.0.0.0"), ("DEER_FLOW_AUTH_DISABLED", "1")];
     assert_eq!(failures(&machine.findings(&open, Probes::default()).await), ["authentication"]);
-    let named = [open[0], ("DEER_FLOW_ALLOW_INSECURE_BIND", "1")];
+    assert_eq!(failures(&machine.findings(&open[..1], Probes::default()).await), [""; 0]);
+    let named = [open[0], open[1], ("DEER_FLOW_ALLOW_INSECURE_BIND", "1")];
     assert_eq!(failures(&machine.findings(&named, Probes::default()).await), [""; 0]);
 }
 

@@ -13,7 +13,7 @@ use super::error::ConfigError;
 use super::load::{Loaded, digest, parse, read_text};
 
 /// Sections that are read once, at the start.
-pub const STARTUP_ONLY: [&str; 14] = [
+pub const STARTUP_ONLY: [&str; 15] = [
     "plugins",
     "database",
     "run_events",
@@ -27,6 +27,7 @@ pub const STARTUP_ONLY: [&str; 14] = [
     "scheduler",
     "mcp_tasks",
     "run_ownership",
+    "store",
     "dedupe_storage",
 ];
 
@@ -95,6 +96,11 @@ impl ConfigHandle {
         self.inner.current.subscribe()
     }
 
+    /// The environment that the process was started with.
+    pub fn environment(&self) -> &Environment {
+        &self.inner.environment
+    }
+
     /// The file behind the configuration; `None` for the built-in defaults.
     pub fn path(&self) -> Option<&Path> {
         self.inner.path.as_deref()
@@ -161,6 +167,7 @@ fn keep_startup_sections(new: &mut AppConfig, running: &AppConfig) {
     new.log_level = running.log_level;
     new.logging = running.logging.clone();
     new.run_ownership = running.run_ownership.clone();
+    new.store = running.store.clone();
     for section in STARTUP_ONLY {
         match running.other.get(section) {
             Some(value) => new.other.insert(section, Value::clone(value)),

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use deerflow_gateway::access::KeyRule;
 use harness::config::{DEFAULT_SQLITE_DIR, DatabaseConfig};
 
 use super::environment::{Environment, parse_switch};
@@ -22,9 +23,9 @@ pub struct Settings {
     pub project_root: PathBuf,
     /// `DEER_FLOW_HOME`, else `.deer-flow` in the project root: everything the server writes.
     pub home: PathBuf,
-    /// `DEER_FLOW_AUTH_DISABLED`, never in production.
+    /// `DEER_FLOW_AUTH_DISABLED`: nobody looks at keys. Never in production.
     pub auth_disabled: bool,
-    /// `DEER_FLOW_ALLOW_INSECURE_BIND`: let everybody in, on any address.
+    /// `DEER_FLOW_ALLOW_INSECURE_BIND`: authentication may be off on any address.
     pub allow_insecure_bind: bool,
     /// `GATEWAY_ALLOWED_HOSTS`: names besides this machine's own under which a server on loopback answers; `*` is any.
     pub allowed_hosts: Vec<String>,
@@ -69,8 +70,8 @@ pub enum SettingsError {
     /// Everybody could come in from outside.
     #[error(
         "refusing to listen on {host} without authentication: anybody who reaches this address could run code here; \
-         listen on 127.0.0.1 (GATEWAY_HOST), or set DEER_FLOW_ALLOW_INSECURE_BIND=1 if something in front of this \
-         server signs users in"
+         unset DEER_FLOW_AUTH_DISABLED, or set DEER_FLOW_ALLOW_INSECURE_BIND=1 if something in front of this server \
+         signs users in"
     )]
     OpenToEverybody {
         /// The address.
@@ -78,7 +79,7 @@ pub enum SettingsError {
     },
 }
 
-/// How far a server without authentication can be reached; its text is for the log.
+/// Who can reach a server, and with what; its text is for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Exposure {
@@ -86,6 +87,8 @@ pub enum Exposure {
     LoopbackAuthDisabled,
     /// This machine only.
     Loopback,
+    /// Any machine, with an API key.
+    WithKey,
     /// Any machine, as asked for by name.
     Anywhere,
 }
@@ -95,6 +98,7 @@ impl std::fmt::Display for Exposure {
         f.write_str(match self {
             Self::LoopbackAuthDisabled => "authentication is off, only this machine can connect",
             Self::Loopback => "serving without authentication, only this machine can connect",
+            Self::WithKey => "every request needs an API key; `deerflow keys create` makes one",
             Self::Anywhere => "serving without authentication beyond this machine, since DEER_FLOW_ALLOW_INSECURE_BIND is set",
         })
     }
@@ -136,13 +140,23 @@ impl Settings {
         }
     }
 
-    /// How far the server can be reached without signing in; an error when that is too far.
+    /// Who can reach the server; an error when that is everybody and nobody said so twice.
     pub fn exposure(&self) -> Result<Exposure, SettingsError> {
         match (self.is_loopback(), self.auth_disabled) {
             (true, true) => Ok(Exposure::LoopbackAuthDisabled),
             (true, false) => Ok(Exposure::Loopback),
-            (false, _) if self.allow_insecure_bind => Ok(Exposure::Anywhere),
-            (false, _) => Err(SettingsError::OpenToEverybody { host: self.host.clone() }),
+            (false, false) => Ok(Exposure::WithKey),
+            (false, true) if self.allow_insecure_bind => Ok(Exposure::Anywhere),
+            (false, true) => Err(SettingsError::OpenToEverybody { host: self.host.clone() }),
+        }
+    }
+
+    /// Whether requests need a key.
+    pub fn key_rule(&self) -> KeyRule {
+        match (self.auth_disabled, self.is_loopback()) {
+            (true, _) => KeyRule::Off,
+            (false, true) => KeyRule::Optional,
+            (false, false) => KeyRule::Required,
         }
     }
 

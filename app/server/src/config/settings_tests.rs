@@ -55,15 +55,21 @@ fn production_ignores_the_switch_that_turns_authentication_off() {
 }
 
 #[test]
-fn other_machines_are_kept_out_unless_the_insecure_switch_is_named() {
+fn other_machines_need_a_key_unless_two_switches_let_everybody_in() {
     for host in ["0.0.0.0", "::", "192.168.1.5", "example.test", "::ffff:10.0.0.1"] {
         let error = settings(&[("GATEWAY_HOST", host), ("DEER_FLOW_AUTH_DISABLED", "1")]).unwrap().exposure().unwrap_err().to_string();
         assert!(error.contains(host) && error.contains("DEER_FLOW_ALLOW_INSECURE_BIND=1"), "{error}");
-        let named = [("GATEWAY_HOST", host), ("DEER_FLOW_ALLOW_INSECURE_BIND", "1")];
-        assert_eq!(settings(&named).unwrap().exposure().unwrap(), Exposure::Anywhere);
+        let both = [("GATEWAY_HOST", host), ("DEER_FLOW_AUTH_DISABLED", "1"), ("DEER_FLOW_ALLOW_INSECURE_BIND", "1")];
+        let open = settings(&both).unwrap();
+        assert_eq!((open.exposure().unwrap(), open.key_rule()), (Exposure::Anywhere, KeyRule::Off));
+        for named in [&both[..1], &[both[0], both[2]]] {
+            let closed = settings(named).unwrap();
+            assert_eq!((closed.exposure().unwrap(), closed.key_rule()), (Exposure::WithKey, KeyRule::Required));
+        }
     }
     for host in ["127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost", "::ffff:127.0.0.1"] {
-        assert!(settings(&[("GATEWAY_HOST", host)]).unwrap().exposure().is_ok(), "{host}");
+        let near = settings(&[("GATEWAY_HOST", host)]).unwrap();
+        assert_eq!((near.exposure().unwrap(), near.key_rule()), (Exposure::Loopback, KeyRule::Optional), "{host}");
     }
 }
 

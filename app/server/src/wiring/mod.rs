@@ -4,24 +4,30 @@ mod agents;
 mod bridge;
 mod catalog;
 mod expiry;
+mod items;
+pub mod keys;
 mod limits;
 pub mod probes;
 mod stores;
 
 use std::sync::Arc;
 
+use deerflow_domain::crons::Scheduler;
 use deerflow_gateway::GatewayState;
+use deerflow_gateway::access::Access;
+use deerflow_gateway::cron_runs::CronRuns;
 use deerflow_gateway::visitors::{Hosts, Visitors};
 use deerflow_gateway::webhooks::{SenderOptions, WebhookPolicy, WebhookSender};
 use harness::clock::{Clock, SystemClock};
 use harness::ids::SystemIds;
-use harness::runtime::runs::{NullObserver, RunsFacade, RuntimeParts};
+use harness::runtime::runs::{RunsFacade, RuntimeParts};
 use harness::runtime::stream_bridge::StreamBridge;
-use harness::runtime::tasks::Tasks;
+use harness::runtime::tasks::{TaskKind, Tasks};
 use harness::sandbox::{FileHome, FileLimits};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{ConfigHandle, Settings};
+use crate::metrics::{Metrics, RunMeter};
 use stores::Stores;
 
 /// A runtime and the state of a gateway over it.
@@ -67,7 +73,7 @@ impl App {
                 delete: stores.runs.clone(),
                 events: stores.events.clone(),
                 agents: agents.clone(),
-                observer: Arc::new(NullObserver),
+                observer: Arc::new(RunMeter::default()),
                 clock: clock.clone(),
                 ids: ids.clone(),
                 tasks: tasks.clone(),
@@ -82,11 +88,19 @@ impl App {
             tracing::warn!(runs = recovered, "ended runs that a former process left unfinished");
         }
         limits::follow(config, runs.clone(), &tasks);
+        let items = items::open(&now.store, &now.llm_call, config.environment(), stores.items, clock.clone())?;
+        tasks.spawn(TaskKind::Service, "store sweeper", items.clone().keep_swept(tasks.token().clone()));
+        let metrics = Metrics::start();
+        tasks.spawn(TaskKind::Service, "metrics", metrics.clone().keep_summed(tasks.token().clone()));
         let gateway = Arc::new(GatewayState {
+            metrics: Arc::new(metrics),
             runs: runs.clone(),
             threads: stores.threads,
             feedback: stores.feedback,
             assistant_store: stores.assistants,
+            items,
+            crons: stores.crons.clone(),
+            access: Access::new(settings.key_rule(), stores.keys, clock.clone()),
             checkpoints: stores.checkpoints,
             events: stores.events,
             assistants: agents,
@@ -95,12 +109,14 @@ impl App {
             webhooks: policy,
             visitors: visitors(settings),
             started_at: clock.now(),
-            clock,
+            clock: clock.clone(),
             ids,
             tasks: tasks.clone(),
             shutdown,
         });
         expiry::follow(config, gateway.clone(), &tasks);
+        let scheduler = Scheduler::new(stores.crons, Arc::new(CronRuns::new(gateway.clone())), clock);
+        tasks.spawn(TaskKind::Service, "cron scheduler", scheduler.run(tasks.token().clone()));
         Ok(Self { runs, gateway, bridge, tasks, store_tasks })
     }
 }

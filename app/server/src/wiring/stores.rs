@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use deerflow_domain::api_keys::ApiKeyStore;
 use deerflow_domain::assistants::AssistantStore;
+use deerflow_domain::crons::CronStore;
 use deerflow_domain::feedback::FeedbackStore;
+use deerflow_domain::items::ItemStore;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_stores::{
-    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlAssistantStore, SqlCheckpointer, SqlFeedbackStore,
-    SqlRunEventStore, SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
+    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlApiKeyStore, SqlAssistantStore, SqlCheckpointer,
+    SqlCronStore, SqlFeedbackStore, SqlItemStore, SqlRunEventStore, SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
 };
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend};
 use harness::runtime::checkpoint::Checkpointer;
@@ -29,6 +32,9 @@ pub(super) struct Stores {
     pub(super) feedback: Arc<dyn FeedbackStore>,
     pub(super) webhooks: Arc<dyn WebhookOutbox>,
     pub(super) assistants: Arc<dyn AssistantStore>,
+    pub(super) items: Arc<dyn ItemStore>,
+    pub(super) crons: Arc<dyn CronStore>,
+    pub(super) keys: Arc<dyn ApiKeyStore>,
 }
 
 impl Stores {
@@ -61,7 +67,10 @@ impl Stores {
             checkpoints: Arc::new(SqlCheckpointer::new(database.clone())),
             assistants: Arc::new(SqlAssistantStore::new(database.clone())),
             feedback: Arc::new(SqlFeedbackStore::new(database.clone())),
-            webhooks: Arc::new(SqlWebhookOutbox::new(database)),
+            webhooks: Arc::new(SqlWebhookOutbox::new(database.clone())),
+            items: Arc::new(SqlItemStore::new(database.clone())),
+            crons: Arc::new(SqlCronStore::new(database.clone())),
+            keys: Arc::new(SqlApiKeyStore::new(&database)),
             threads: Arc::new(threads),
         })
     }

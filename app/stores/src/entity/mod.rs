@@ -1,10 +1,12 @@
 //! The tables as SeaORM entities. Moments are microseconds since 1970 in UTC; JSON is text that no query looks into, except a
 //! thread's metadata.
 
+pub(crate) mod api_key;
 pub(crate) mod assistant;
 pub(crate) mod assistant_version;
 pub(crate) mod checkpoint;
 pub(crate) mod checkpoint_message;
+pub(crate) mod cron;
 pub(crate) mod feedback;
 pub(crate) mod run;
 pub(crate) mod run_event;

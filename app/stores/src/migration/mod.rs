@@ -6,6 +6,9 @@ mod m0003_run_batches;
 mod m0004_run_queue;
 mod m0005_assistants;
 mod m0006_thread_search;
+mod m0007_store_items;
+mod m0008_crons;
+mod m0009_api_keys;
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
 use sea_orm_migration::{MigrationTrait, MigratorTrait};
@@ -21,6 +24,9 @@ impl MigratorTrait for Migrator {
             Box::new(m0004_run_queue::RunQueue),
             Box::new(m0005_assistants::Assistants),
             Box::new(m0006_thread_search::ThreadSearch),
+            Box::new(m0007_store_items::StoreItems),
+            Box::new(m0008_crons::Crons),
+            Box::new(m0009_api_keys::ApiKeys),
         ]
     }
 }

@@ -6,6 +6,7 @@ mod adapter;
 mod calls;
 mod decode;
 mod dialect;
+mod embeddings;
 mod event;
 mod http;
 mod options;
@@ -16,4 +17,5 @@ mod wire;
 
 pub use adapter::OpenAiChatModel;
 pub(in crate::models) use dialect::Dialect;
+pub use embeddings::{EmbeddingEntry, OPENAI_BASE_URL, OpenAiEmbedder};
 pub use http::{HttpUnavailable, SharedHttp};

@@ -47,7 +47,7 @@ async fn spec_on_thread(state: &GatewayState, dialect: Dialect, ids: &Ids, body:
 }
 
 /// The spec of a request.
-async fn spec_for(state: &GatewayState, dialect: Dialect, target: &RunTarget, body: Fields) -> Result<RunSpec, ApiError> {
+pub(crate) async fn spec_for(state: &GatewayState, dialect: Dialect, target: &RunTarget, body: Fields) -> Result<RunSpec, ApiError> {
     let (body, assistant) = chosen_assistant(state, dialect, body.into_map()).await?;
     let assistants = state.assistants.list().await;
     // An unknown thread is for admission to refuse, or to make.

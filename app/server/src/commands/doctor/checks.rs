@@ -85,7 +85,7 @@ pub(super) fn exposure(settings: &Settings) -> Finding {
             Finding::warn(subject, Exposure::Anywhere.to_string(), "make sure that something in front of this server signs users in")
         }
         Ok(exposure) => Finding::ok(subject, exposure.to_string()),
-        Err(error) => Finding::fail(subject, error.to_string(), "set GATEWAY_HOST=127.0.0.1, or DEER_FLOW_ALLOW_INSECURE_BIND=1"),
+        Err(error) => Finding::fail(subject, error.to_string(), "unset DEER_FLOW_AUTH_DISABLED, or set DEER_FLOW_ALLOW_INSECURE_BIND=1"),
     }
 }
 

@@ -1,0 +1,117 @@
+//! Who acts: the owner of the key that a request carries, or the default user where no key is needed.
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, header};
+use deerflow_domain::api_keys::{ApiKeyStore, PREFIX, recognize};
+use governor::clock::{Clock as _, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use harness::clock::Clock;
+use harness::runtime::actor_context::{ActorContext, DEFAULT_USER_ID};
+
+use crate::error::ApiError;
+
+/// Whether requests need a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyRule {
+    /// Nobody looks at keys: everybody is the default user.
+    Off,
+    /// Without a key one is the default user; a key that is sent must be valid.
+    Optional,
+    /// Nothing without a valid key, but what probes ask for.
+    Required,
+}
+
+/// The address of the other end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer(pub IpAddr);
+
+/// What needs no key anywhere.
+const OPEN: [&str; 4] = ["/", "/ok", "/health", "/info"];
+/// Failures at once, and then one in so many seconds.
+const BURST: NonZeroU32 = NonZeroU32::new(20).expect("not zero");
+const AGAIN_AFTER: Duration = Duration::from_secs(3);
+/// Beyond so many addresses or keys those are forgotten that did not fail lately.
+const MANY: usize = 10_000;
+
+/// The rules of access. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Access(Arc<Rules>);
+
+struct Rules {
+    rule: KeyRule,
+    keys: Arc<dyn ApiKeyStore>,
+    clock: Arc<dyn Clock>,
+    /// By address and by key, told apart by their first characters.
+    failures: DefaultKeyedRateLimiter<String>,
+}
+
+impl std::fmt::Debug for Rules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rules").field("rule", &self.rule).field("keys", &self.keys).finish_non_exhaustive()
+    }
+}
+
+impl Access {
+    /// Access by the keys of a store.
+    pub fn new(rule: KeyRule, keys: Arc<dyn ApiKeyStore>, clock: Arc<dyn Clock>) -> Self {
+        let quota = Quota::with_period(AGAIN_AFTER).unwrap_or(Quota::per_minute(BURST)).allow_burst(BURST);
+        Self(Arc::new(Rules { rule, keys, clock, failures: RateLimiter::keyed(quota) }))
+    }
+
+    /// The actor of a request. What is wrong with a key is not told.
+    pub(crate) async fn actor(&self, path: &str, headers: &HeaderMap, peer: Option<Peer>) -> Result<ActorContext, ApiError> {
+        let rules = &*self.0;
+        if rules.rule == KeyRule::Off {
+            return Ok(anybody("disabled"));
+        }
+        let Some(sent) = sent(headers) else {
+            let is_open = rules.rule == KeyRule::Optional || OPEN.contains(&path);
+            return if is_open { Ok(anybody("loopback")) } else { Err(ApiError::NotSignedIn("Missing API key".to_owned())) };
+        };
+        if let Some(key) = recognize(&rules.keys, sent, rules.clock.now()).await? {
+            return Ok(ActorContext { auth_source: Some("api_key".to_owned()), ..ActorContext::user(key.user_id) });
+        }
+        Err(rules.failed(sent, peer))
+    }
+}
+
+impl Rules {
+    /// Counts a failure. A valid key always works: nobody can lock its owner out.
+    fn failed(&self, sent: &str, peer: Option<Peer>) -> ApiError {
+        if self.failures.len() > MANY {
+            self.failures.retain_recent();
+        }
+        let address = peer.map_or_else(|| "address".to_owned(), |Peer(address)| format!("address {address}"));
+        let key = format!("key {}", sent.chars().take(PREFIX.len() + 16).collect::<String>());
+        let wait = [address, key].into_iter().filter_map(|whose| {
+            let refused = self.failures.check_key(&whose).err()?;
+            Some(refused.wait_time_from(DefaultClock::default().now()))
+        });
+        match wait.max() {
+            Some(wait) => ApiError::TooManyFailures { retry_after_secs: wait.as_secs().max(1) },
+            None => ApiError::NotSignedIn("Invalid API key".to_owned()),
+        }
+    }
+}
+
+fn anybody(source: &str) -> ActorContext {
+    ActorContext { auth_source: Some(source.to_owned()), ..ActorContext::user(DEFAULT_USER_ID) }
+}
+
+/// The key in the headers, as clients of the platform send it. One that is not text is a wrong one.
+fn sent(headers: &HeaderMap) -> Option<&str> {
+    if let Some(key) = headers.get("x-api-key") {
+        return Some(key.to_str().unwrap_or("?"));
+    }
+    let value = headers.get(header::AUTHORIZATION)?.to_str().unwrap_or("?");
+    let (scheme, key) = value.split_once(' ').unwrap_or(("", value));
+    Some(if scheme.eq_ignore_ascii_case("bearer") { key.trim() } else { "?" })
+}
+
+#[cfg(test)]
+#[path = "access_tests.rs"]
+mod tests;

@@ -1,0 +1,87 @@
+//! `PATCH /runs/crons/{id}`.
+
+use axum::Json;
+use axum::extract::State;
+use deerflow_domain::crons::Cron;
+use harness::runtime::actor_context::effective_user_id;
+use serde_json::{Map, Value};
+
+use super::{AFTER_RUN, cron_id, not_found, read_metadata, read_moment, request_of, schedule_of};
+use crate::dialect::Dialect;
+use crate::error::ApiError;
+use crate::extract::{Body, Fields, Ids};
+use crate::input::RunTarget;
+use crate::routes::runs::spec_for;
+use crate::routes::{Answer, App};
+use crate::state::GatewayState;
+use crate::wire::cron_json;
+
+/// What can be changed.
+const FIELDS: [&str; 16] = [
+    "schedule",
+    "timezone",
+    "end_time",
+    "input",
+    "metadata",
+    "config",
+    "context",
+    "webhook",
+    "interrupt_before",
+    "interrupt_after",
+    "on_run_completed",
+    "enabled",
+    "stream_mode",
+    "stream_subgraphs",
+    "stream_resumable",
+    "durability",
+];
+/// How often a change is made again on what somebody else wrote meanwhile.
+const TRIES: usize = 5;
+
+pub(crate) async fn patch(State(state): App, ids: Ids, Body(body): Body) -> Answer {
+    let (id, user) = (cron_id(&ids)?, effective_user_id());
+    let changes: Map<String, Value> = body.into_map().into_iter().filter(|(key, _)| FIELDS.contains(&key.as_str())).collect();
+    if changes.is_empty() {
+        return Err(ApiError::BadRequest("At least one field must be provided for update".to_owned()));
+    }
+    for _ in 0..TRIES {
+        let found = state.crons.get(&user, id).await?.ok_or_else(not_found)?;
+        let seen = found.updated_at;
+        let (changed, reschedule) = changed(&state, found, changes.clone()).await?;
+        let shown = cron_json(&changed);
+        if state.crons.update(changed, seen, reschedule).await? {
+            return Ok(Json(shown));
+        }
+    }
+    Err(ApiError::Conflict("The cron is being changed by others".to_owned()))
+}
+
+/// The cron with the changes, and whether they are about time.
+async fn changed(state: &GatewayState, mut cron: Cron, changes: Map<String, Value>) -> Result<(Cron, bool), ApiError> {
+    let mut fields = Fields::new("body", changes.clone());
+    let reschedule = ["schedule", "timezone", "end_time", "enabled"].iter().any(|key| changes.contains_key(*key));
+    let is_cleared = |key: &str| changes.get(key).is_some_and(Value::is_null);
+    cron.schedule = fields.text("schedule").unwrap_or(cron.schedule);
+    cron.timezone = fields.text("timezone").or(cron.timezone.filter(|_| !is_cleared("timezone")));
+    cron.end_time = read_moment(&mut fields, "end_time").or(cron.end_time.filter(|_| !is_cleared("end_time")));
+    cron.enabled = fields.flag("enabled").unwrap_or(cron.enabled);
+    let after = fields.word("on_run_completed", AFTER_RUN);
+    cron.on_run_completed = after.filter(|_| cron.thread_id.is_none()).or(cron.on_run_completed);
+    cron.metadata.extend(read_metadata(&mut fields).unwrap_or_default());
+    let config = fields.object("config");
+    fields.finish()?;
+    let times = schedule_of(&cron.schedule, cron.timezone.as_deref())?;
+    cron.payload.extend(changes);
+    if config.is_some() {
+        cron.payload = super::payload_of(std::mem::take(&mut cron.payload), &cron.assistant_id, cron.cron_id);
+    }
+    let target = cron.thread_id.clone().map_or(RunTarget::Stateless, RunTarget::Thread);
+    spec_for(state, Dialect::Platform, &target, Fields::new("body", request_of(cron.payload.clone()))).await?;
+    // Its own time may come before ours: changes are told apart by it.
+    let now = state.clock.now().max(cron.updated_at + chrono::TimeDelta::microseconds(1));
+    cron.updated_at = now;
+    if reschedule {
+        cron.next_run_date = times.next(now, cron.end_time);
+    }
+    Ok((cron, reschedule))
+}

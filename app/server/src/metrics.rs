@@ -1,0 +1,105 @@
+//! The figures of this process: where they are gathered, and what is measured of runs.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use deerflow_gateway::ports::MetricsView;
+use harness::ids::RunId;
+use harness::runtime::runs::{LifecycleKind, RunLifecycleEvent, RunObserver};
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Seconds that answers of the API take.
+const QUICK: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+/// Seconds that runs take.
+const SLOW: [f64; 12] = [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1_200.0, 3_600.0, 14_400.0];
+/// How often samples that nobody asked for are summed up.
+const SUM_EVERY: Duration = Duration::from_secs(5);
+
+/// The one place of a process where figures are gathered.
+#[derive(Debug, Clone)]
+pub struct Metrics(Option<PrometheusHandle>);
+
+impl Metrics {
+    /// Begins to gather. All calls of a process give the same place; it is empty if another program's recorder was there first.
+    pub fn start() -> Self {
+        static HANDLE: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
+        Self(HANDLE.get_or_init(install).clone())
+    }
+
+    /// Sums samples up now and then until `stop`, so that they take no room while nobody asks for them.
+    pub async fn keep_summed(self, stop: CancellationToken) {
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(SUM_EVERY) => {}
+            }
+            if let Some(handle) = &self.0 {
+                handle.run_upkeep();
+            }
+        }
+    }
+}
+
+impl MetricsView for Metrics {
+    fn render(&self) -> String {
+        self.0.as_ref().map(PrometheusHandle::render).unwrap_or_default()
+    }
+}
+
+fn install() -> Option<PrometheusHandle> {
+    let built = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Full("deerflow_run_seconds".to_owned()), &SLOW)
+        .and_then(|builder| builder.set_buckets(&QUICK))
+        .and_then(PrometheusBuilder::install_recorder);
+    let handle = built.inspect_err(|error| tracing::warn!(%error, "figures are not gathered")).ok()?;
+    describe_counter!("deerflow_http_requests_total", "Answered requests by method, route and status");
+    describe_histogram!("deerflow_http_request_seconds", Unit::Seconds, "Time until an answer begins");
+    describe_gauge!("deerflow_streams_active", "Open event streams");
+    describe_histogram!("deerflow_first_token_seconds", Unit::Seconds, "Time from a request for a run's stream to the model's first words");
+    describe_gauge!("deerflow_runs_active", "Runs at work in this process");
+    describe_counter!("deerflow_runs_total", "Runs that ended, by how");
+    describe_histogram!("deerflow_run_seconds", Unit::Seconds, "Time from a run's start to its end, by how it ended");
+    gauge!("deerflow_streams_active").set(0.0);
+    gauge!("deerflow_runs_active").set(0.0);
+    Some(handle)
+}
+
+/// Measures the lives of runs.
+#[derive(Debug, Default)]
+pub struct RunMeter {
+    started: Mutex<HashMap<RunId, Instant>>,
+}
+
+impl RunMeter {
+    fn ended(&self, run: &RunId, status: &'static str) {
+        counter!("deerflow_runs_total", "status" => status).increment(1);
+        // One that was cancelled before it began has no length.
+        if let Some(started) = self.started.lock().remove(run) {
+            gauge!("deerflow_runs_active").decrement(1.0);
+            histogram!("deerflow_run_seconds", "status" => status).record(started.elapsed());
+        }
+    }
+}
+
+#[async_trait]
+impl RunObserver for RunMeter {
+    async fn observe(&self, event: &RunLifecycleEvent) {
+        match &event.kind {
+            LifecycleKind::RunStarted => {
+                if self.started.lock().insert(event.run_id.clone(), Instant::now()).is_none() {
+                    gauge!("deerflow_runs_active").increment(1.0);
+                }
+            }
+            LifecycleKind::RunCompleted { .. } => self.ended(&event.run_id, "success"),
+            LifecycleKind::RunFailed { .. } => self.ended(&event.run_id, "error"),
+            LifecycleKind::RunCancelled { .. } => self.ended(&event.run_id, "interrupted"),
+            _ => {}
+        }
+    }
+}

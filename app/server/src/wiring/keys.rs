@@ -1,0 +1,21 @@
+//! The API keys of an installation, with its server running or not.
+
+use std::sync::Arc;
+
+use deerflow_domain::api_keys::ApiKeyStore;
+use deerflow_stores::{Database, OpenError, SqlApiKeyStore};
+use harness::config::AppConfig;
+use harness::runtime::tasks::Tasks;
+
+use super::stores::database_of;
+use crate::config::Settings;
+
+/// The keys, for one command. `tasks` must be shut down afterwards.
+pub async fn open(config: &AppConfig, settings: &Settings, tasks: &Tasks) -> anyhow::Result<Arc<dyn ApiKeyStore>> {
+    let address = database_of(config, settings)?;
+    Ok(match Database::open(&address, tasks).await {
+        Ok(database) => Arc::new(SqlApiKeyStore::new(&database)),
+        Err(OpenError::InUse { .. } | OpenError::Shared) => Arc::new(SqlApiKeyStore::beside_a_server(&address).await?),
+        Err(error) => return Err(error.into()),
+    })
+}

@@ -1,0 +1,228 @@
+//! Crons in the database.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use deerflow_domain::crons::{AfterRun, Cron, CronSearch, CronStore, Due};
+use futures_util::future::BoxFuture;
+use harness::ids::ThreadId;
+use harness::runtime::runs::store::StoreError;
+use sea_orm::sea_query::Expr;
+use sea_orm::{
+    ActiveModelTrait, ColumnTrait, Condition, DatabaseTransaction, DbErr, EntityTrait, IntoActiveModel, Order, QueryFilter, QueryOrder,
+    QuerySelect, Select,
+};
+use uuid::Uuid;
+
+use crate::connect::Database;
+use crate::entity::{cron, micros, moment, plain, thread};
+use crate::error::read;
+use crate::runs::{from_json, json_text};
+use crate::tx::TxError;
+
+/// Crons over SQL.
+#[derive(Debug, Clone)]
+pub struct SqlCronStore {
+    db: Database,
+}
+
+impl SqlCronStore {
+    /// A view of `db`.
+    pub fn new(db: Database) -> Self {
+        Self { db }
+    }
+
+    /// The user's, as far as columns can tell; metadata is compared by [`CronSearch`].
+    async fn candidates(&self, user: &str, search: &CronSearch) -> Result<Vec<Cron>, StoreError> {
+        let mut select = of(user);
+        if let Some(thread) = &search.thread_id {
+            select = select.filter(cron::Column::ThreadId.eq(thread.as_str()));
+        }
+        if let Some(assistant) = &search.assistant_id {
+            select = select.filter(cron::Column::AssistantId.eq(plain(assistant)));
+        }
+        let rows = read(select.all(self.db.reads()).await)?;
+        Ok(rows.into_iter().filter_map(readable).collect())
+    }
+}
+
+fn of(user: &str) -> Select<cron::Entity> {
+    cron::Entity::find().filter(cron::Column::UserId.eq(plain(user)))
+}
+
+#[async_trait]
+impl CronStore for SqlCronStore {
+    async fn create(&self, cron: Cron) -> Result<bool, StoreError> {
+        self.db.writes().run(cron, create).await
+    }
+
+    async fn get(&self, user: &str, cron: Uuid) -> Result<Option<Cron>, StoreError> {
+        let row = read(of(user).filter(cron::Column::CronId.eq(cron.to_string())).one(self.db.reads()).await)?;
+        read(row.map(record).transpose())
+    }
+
+    async fn search(&self, user: &str, search: &CronSearch) -> Result<Vec<Cron>, StoreError> {
+        Ok(search.answer(self.candidates(user, search).await?))
+    }
+
+    async fn count(&self, user: &str, search: &CronSearch) -> Result<u64, StoreError> {
+        Ok(self.candidates(user, search).await?.iter().filter(|cron| search.matches(cron)).count() as u64)
+    }
+
+    async fn update(&self, cron: Cron, seen: DateTime<Utc>, reschedule: bool) -> Result<bool, StoreError> {
+        self.db.writes().run((cron, micros(seen), reschedule), update).await
+    }
+
+    async fn delete(&self, user: &str, cron: Uuid) -> Result<bool, StoreError> {
+        self.db.writes().run((plain(user), cron.to_string()), delete).await
+    }
+
+    async fn due(&self, at: DateTime<Utc>, lost: DateTime<Utc>, limit: usize) -> Result<Vec<Due>, StoreError> {
+        let ready = Condition::all().add(cron::Column::Enabled.eq(true)).add(cron::Column::NextRunDate.lte(micros(at)));
+        let lost_ones = cron::Column::TakenAt.lt(micros(lost));
+        let select = cron::Entity::find().filter(Condition::any().add(ready).add(lost_ones));
+        // The time of what is lost is not its next one, but it waits longer anyway.
+        let select = select.order_by(cron::Column::TakenAt, Order::Asc).order_by_asc(cron::Column::NextRunDate).limit(limit as u64);
+        let rows = read(select.all(self.db.reads()).await)?;
+        let mut due: Vec<Due> = rows.into_iter().filter_map(|row| due_of(row, micros(at))).collect();
+        due.sort_by_key(|due| (due.fires_for, due.cron.cron_id));
+        Ok(due)
+    }
+
+    async fn take(&self, due: &Due, next: Option<DateTime<Utc>>, at: DateTime<Utc>) -> Result<bool, StoreError> {
+        self.db.writes().run((due.clone(), next, at), take).await
+    }
+
+    async fn finish(&self, cron: Uuid, fires_for: DateTime<Utc>) -> Result<(), StoreError> {
+        self.db.writes().run((cron.to_string(), micros(fires_for)), finish).await
+    }
+}
+
+/// The firing of a row that is due, or that was taken and not finished.
+fn due_of(row: cron::Model, at: i64) -> Option<Due> {
+    let next = row.next_run_date.filter(|next| row.enabled && *next <= at);
+    let (fires_for, taken_at) = match next {
+        Some(next) => (next, None),
+        None => (row.fires_for?, row.taken_at),
+    };
+    Some(Due { cron: readable(row)?, fires_for: moment(fires_for), taken_at: taken_at.map(moment) })
+}
+
+type Done<'a, T> = BoxFuture<'a, Result<T, TxError<StoreError>>>;
+
+fn create<'a>(tx: &'a DatabaseTransaction, cron: &'a Cron) -> Done<'a, bool> {
+    Box::pin(async move {
+        if let Some(on) = &cron.thread_id {
+            // The lock keeps the thread from being deleted between the look and the write.
+            let mine = thread::Entity::find_by_id(on.as_str()).filter(thread::Column::UserId.eq(plain(&cron.user_id)));
+            if mine.lock_shared().one(tx).await?.is_none() {
+                return Ok(false);
+            }
+        }
+        cron::Entity::insert(row(cron).into_active_model()).exec_without_returning(tx).await?;
+        Ok(true)
+    })
+}
+
+fn update<'a>(tx: &'a DatabaseTransaction, (cron, seen, reschedule): &'a (Cron, i64, bool)) -> Done<'a, bool> {
+    Box::pin(async move {
+        let mut changed = row(cron).into_active_model().reset_all();
+        for column in [cron::Column::FiresFor, cron::Column::TakenAt, cron::Column::CreatedAt, cron::Column::ThreadId] {
+            changed.not_set(column);
+        }
+        if !reschedule {
+            changed.not_set(cron::Column::NextRunDate);
+        }
+        let updated = cron::Entity::update_many()
+            .set(changed)
+            .filter(cron::Column::CronId.eq(cron.cron_id.to_string()))
+            .filter(cron::Column::UserId.eq(plain(&cron.user_id)))
+            .filter(cron::Column::UpdatedAt.eq(*seen))
+            .exec(tx)
+            .await?;
+        Ok(updated.rows_affected == 1)
+    })
+}
+
+fn delete<'a>(tx: &'a DatabaseTransaction, (user, cron): &'a (String, String)) -> Done<'a, bool> {
+    Box::pin(async move {
+        let mine = cron::Entity::delete_many().filter(cron::Column::CronId.eq(cron)).filter(cron::Column::UserId.eq(user));
+        Ok(mine.exec(tx).await?.rows_affected == 1)
+    })
+}
+
+fn take<'a>(tx: &'a DatabaseTransaction, (due, next, at): &'a (Due, Option<DateTime<Utc>>, DateTime<Utc>)) -> Done<'a, bool> {
+    Box::pin(async move {
+        let fires_for = micros(due.fires_for);
+        let taken = cron::Entity::update_many()
+            .col_expr(cron::Column::FiresFor, Expr::value(fires_for))
+            .col_expr(cron::Column::TakenAt, Expr::value(micros(*at)))
+            .filter(cron::Column::CronId.eq(due.cron.cron_id.to_string()));
+        let taken = match due.taken_at {
+            None => taken
+                .col_expr(cron::Column::NextRunDate, Expr::value(next.map(micros)))
+                .filter(cron::Column::NextRunDate.eq(fires_for))
+                .filter(cron::Column::Enabled.eq(true)),
+            Some(taken_at) => taken.filter(cron::Column::FiresFor.eq(fires_for)).filter(cron::Column::TakenAt.eq(micros(taken_at))),
+        };
+        Ok(taken.exec(tx).await?.rows_affected == 1)
+    })
+}
+
+fn finish<'a>(tx: &'a DatabaseTransaction, (cron, fires_for): &'a (String, i64)) -> Done<'a, ()> {
+    Box::pin(async move {
+        cron::Entity::update_many()
+            .col_expr(cron::Column::FiresFor, Expr::value(None::<i64>))
+            .col_expr(cron::Column::TakenAt, Expr::value(None::<i64>))
+            .filter(cron::Column::CronId.eq(cron))
+            .filter(cron::Column::FiresFor.eq(*fires_for))
+            .exec(tx)
+            .await?;
+        Ok(())
+    })
+}
+
+fn row(cron: &Cron) -> cron::Model {
+    cron::Model {
+        cron_id: cron.cron_id.to_string(),
+        user_id: plain(&cron.user_id),
+        assistant_id: plain(&cron.assistant_id),
+        thread_id: cron.thread_id.as_ref().map(ToString::to_string),
+        schedule: plain(&cron.schedule),
+        timezone: cron.timezone.as_deref().map(plain),
+        end_time: cron.end_time.map(micros),
+        on_run_completed: cron.on_run_completed.map(|after| after.as_str().to_owned()),
+        enabled: cron.enabled,
+        metadata_json: json_text(&cron.metadata),
+        payload_json: json_text(&cron.payload),
+        next_run_date: cron.next_run_date.map(micros),
+        fires_for: None,
+        taken_at: None,
+        created_at: micros(cron.created_at),
+        updated_at: micros(cron.updated_at),
+    }
+}
+
+fn record(row: cron::Model) -> Result<Cron, DbErr> {
+    let damaged = |reason: String| DbErr::Type(format!("cron {} is damaged: {reason}", row.cron_id));
+    Ok(Cron {
+        cron_id: Uuid::parse_str(&row.cron_id).map_err(|error| damaged(error.to_string()))?,
+        thread_id: row.thread_id.clone().map(ThreadId::parse).transpose().map_err(|error| damaged(error.to_string()))?,
+        metadata: from_json(&row.metadata_json).map_err(damaged)?,
+        payload: from_json(&row.payload_json).map_err(damaged)?,
+        on_run_completed: row.on_run_completed.as_deref().and_then(AfterRun::parse),
+        user_id: row.user_id,
+        assistant_id: row.assistant_id,
+        schedule: row.schedule,
+        timezone: row.timezone,
+        end_time: row.end_time.map(moment),
+        enabled: row.enabled,
+        next_run_date: row.next_run_date.map(moment),
+        created_at: moment(row.created_at),
+        updated_at: moment(row.updated_at),
+    })
+}
+
+/// One unreadable row must not hide the others.
+fn readable(row: cron::Model) -> Option<Cron> {
+    record(row).inspect_err(|error| tracing::error!(%error, "a cron is left out")).ok()
+}

@@ -1,0 +1,175 @@
+//! Embeddings over an OpenAI-compatible `/embeddings`: batches, a limit on every call, and retries where they may help.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use reqwest::header::{AUTHORIZATION, HeaderValue};
+use reqwest::{Response, Url};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use super::http::SharedHttp;
+use super::retry_after::retry_after;
+use crate::clock::Clock;
+use crate::models::classify::{Refusal, classify};
+use crate::models::{Embedder, ModelError, ModelErrorKind, RetryPolicy};
+
+/// The most texts of one call; providers take more, but answers grow with it.
+const BATCH: usize = 128;
+/// A longer answer is refused.
+const LONGEST_ANSWER: usize = 64 << 20;
+/// How much of a provider's own words goes into an error.
+const MESSAGE_LENGTH: usize = 500;
+
+/// The address that is meant when none is given.
+pub const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
+
+/// Where an embedding model is, and how it is asked.
+#[derive(Debug, Clone)]
+pub struct EmbeddingEntry {
+    /// The model's name at its provider.
+    pub model: String,
+    /// The address before `/embeddings`.
+    pub base_url: String,
+    /// The provider's key, if it wants one.
+    pub api_key: Option<SecretString>,
+    /// How many numbers its vectors have.
+    pub dims: usize,
+    /// How long one call may take.
+    pub timeout: Duration,
+    /// Patience with failures.
+    pub retry: RetryPolicy,
+}
+
+/// An embedding model behind an OpenAI-compatible server.
+#[derive(Debug)]
+pub struct OpenAiEmbedder {
+    entry: EmbeddingEntry,
+    url: Url,
+    key: Option<HeaderValue>,
+    http: SharedHttp,
+    clock: Arc<dyn Clock>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    data: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    index: usize,
+    embedding: Vec<f32>,
+}
+
+impl OpenAiEmbedder {
+    /// The model of `entry`, or what is wrong with the entry.
+    pub fn new(entry: EmbeddingEntry, http: SharedHttp, clock: Arc<dyn Clock>) -> Result<Self, String> {
+        let url = Url::parse(&format!("{}/embeddings", entry.base_url.trim_end_matches('/')));
+        let url = url.ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        let url = url.ok_or("its `base_url` is not an http or https address")?;
+        let key = entry.api_key.as_ref().map(|key| {
+            let mut header =
+                HeaderValue::try_from(format!("Bearer {}", key.expose_secret())).map_err(|_| "its `api_key` cannot be sent")?;
+            header.set_sensitive(true);
+            Ok::<_, &str>(header)
+        });
+        Ok(Self { url, key: key.transpose()?, entry, http, clock })
+    }
+
+    fn error(&self, kind: ModelErrorKind, message: impl Into<String>) -> ModelError {
+        let mut message: String = message.into();
+        if let Some(key) = self.entry.api_key.as_ref().map(ExposeSecret::expose_secret).filter(|key| !key.is_empty()) {
+            message = message.replace(key, "***");
+        }
+        let message = message.chars().take(MESSAGE_LENGTH).collect();
+        ModelError { model: self.entry.model.clone(), kind, message, status: None, retry_after: None }
+    }
+
+    async fn batch(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
+        let (mut attempt, mut previous) = (1, None);
+        loop {
+            let error = match self.once(texts).await {
+                Ok(vectors) => return Ok(vectors),
+                Err(error) => error,
+            };
+            let Some(wait) = self.entry.retry.next_delay(attempt, previous, &error, rand::random()) else { return Err(error) };
+            tracing::warn!(%error, attempt, wait_ms = wait.as_millis(), "embedding failed, trying again");
+            tokio::time::sleep(wait).await;
+            (attempt, previous) = (attempt + 1, Some(wait));
+        }
+    }
+
+    async fn once(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
+        let deadline = Instant::now() + self.entry.timeout;
+        let late = || self.error(ModelErrorKind::Stalled, format!("no whole answer within {} s", self.entry.timeout.as_secs_f64()));
+        let failed = |error: reqwest::Error| self.error(ModelErrorKind::Transient, error.without_url().to_string());
+        let body = json!({ "model": self.entry.model, "input": texts, "encoding_format": "float" });
+        let mut call = self.http.client().post(self.url.clone()).json(&body);
+        if let Some(key) = &self.key {
+            call = call.header(AUTHORIZATION, key.clone());
+        }
+        let mut response = timeout_at(deadline, call.send()).await.map_err(|_| late())?.map_err(failed)?;
+        let mut bytes = Vec::new();
+        while let Some(piece) = timeout_at(deadline, response.chunk()).await.map_err(|_| late())?.map_err(failed)? {
+            bytes.extend_from_slice(&piece);
+            if bytes.len() > LONGEST_ANSWER {
+                return Err(self.error(ModelErrorKind::Config, "the answer is too long"));
+            }
+        }
+        if !response.status().is_success() {
+            return Err(self.refusal(&response, &bytes));
+        }
+        let answer: Answer = serde_json::from_slice(&bytes)
+            .map_err(|_| self.error(ModelErrorKind::Config, "the answer holds no embeddings: check `base_url` and the model's name"))?;
+        self.in_order(answer.data, texts.len())
+    }
+
+    /// Every text's vector, wherever the provider put it.
+    fn in_order(&self, mut rows: Vec<Row>, texts: usize) -> Result<Vec<Vec<f32>>, ModelError> {
+        rows.sort_by_key(|row| row.index);
+        if rows.len() != texts || rows.iter().enumerate().any(|(at, row)| row.index != at) {
+            return Err(self.error(ModelErrorKind::Transient, "the answer does not hold one vector per text"));
+        }
+        if let Some(row) = rows.iter().find(|row| row.embedding.len() != self.entry.dims) {
+            let message = format!("its vectors have {} numbers, but `dims` says {}", row.embedding.len(), self.entry.dims);
+            return Err(self.error(ModelErrorKind::Config, message));
+        }
+        Ok(rows.into_iter().map(|row| row.embedding).collect())
+    }
+
+    fn refusal(&self, response: &Response, body: &[u8]) -> ModelError {
+        let said: Value = serde_json::from_slice(body).unwrap_or_default();
+        let text = |pointer: &str| said.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let status = response.status().as_u16();
+        let message = match text("/error/message") {
+            "" => format!("HTTP status {status}"),
+            message => message.to_owned(),
+        };
+        let kind = classify(Refusal { status: Some(status), code: text("/error/code"), message: &message });
+        let wait = retry_after(|name| response.headers().get(name)?.to_str().ok(), self.clock.now());
+        ModelError { status: Some(status), retry_after: wait, ..self.error(kind, message) }
+    }
+}
+
+#[async_trait]
+impl Embedder for OpenAiEmbedder {
+    fn dims(&self) -> usize {
+        self.entry.dims
+    }
+
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
+        let mut vectors = Vec::with_capacity(texts.len());
+        for batch in texts.chunks(BATCH) {
+            vectors.extend(self.batch(batch).await?);
+        }
+        Ok(vectors)
+    }
+}
+
+#[cfg(test)]
+#[path = "embeddings_tests.rs"]
+mod tests;
