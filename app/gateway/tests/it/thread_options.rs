@@ -46,7 +46,8 @@ async fn supersteps_are_the_first_state_or_there_is_no_thread() {
     let made = made.json();
     assert_eq!((made["values"]["messages"].as_array().map(Vec::len), &made["values"]["title"]), (Some(2), &json!("T")));
     assert_eq!(made["status"], "interrupted");
-    let bad = json!([{ "updates": [{ "values": said("one"), "as_node": "__start__" }] }, { "updates": [{ "values": {}, "as_node": "nope" }] }]);
+    let bad =
+        json!([{ "updates": [{ "values": said("one"), "as_node": "__start__" }] }, { "updates": [{ "values": {}, "as_node": "nope" }] }]);
     let refused = gateway.post("/threads", json!({ "thread_id": GONE, "metadata": { "graph_id": "lead_agent" }, "supersteps": bad })).await;
     assert_eq!(refused.code(), 400, "{}", refused.text());
     assert_eq!(gateway.get(&format!("/threads/{GONE}")).await.code(), 404);
@@ -117,7 +118,11 @@ async fn nonsense_about_threads_is_refused_with_a_text_and_changes_nothing() {
         ("POST", "/threads/search", json!({ "select": ["nope"] })),
         ("POST", "/threads/search", json!({ "extract": { "a": "secret.x" } })),
         ("POST", "/threads/search", json!({ "extract": { "a": 1 } })),
-        ("POST", "/threads/search", json!({ "extract": (0..11).map(|n| (n.to_string(), json!("metadata.a"))).collect::<serde_json::Map<_, _>>() })),
+        (
+            "POST",
+            "/threads/search",
+            json!({ "extract": (0..11).map(|n| (n.to_string(), json!("metadata.a"))).collect::<serde_json::Map<_, _>>() }),
+        ),
         ("POST", "/threads/count", json!({ "status": 1 })),
         ("POST", "/threads/prune", json!({})),
         ("POST", "/threads/prune", json!({ "thread_ids": [5] })),
