@@ -15,7 +15,7 @@ async fn letters() -> LocalServer {
         let rows = texts
             .iter()
             .enumerate()
-            .map(|(index, text)| json!({ "index": index, "embedding": ['a', 'b', 'c'].map(|letter| count(text, letter)) }));
+            .map(|(index, text)| json!({ "index": index, "embedding": (['a', 'b', 'c'].map(|letter| count(text, letter))) }));
         Json(json!({ "object": "list", "data": rows.collect::<Vec<_>>() }))
     };
     LocalServer::start(Router::new().route("/v1/embeddings", post(embed)), 0).await.expect("embeddings")

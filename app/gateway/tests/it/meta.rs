@@ -124,3 +124,21 @@ async fn pages_of_a_configured_origin_may_read_every_answer() {
     assert_eq!((foreign.code(), foreign.json()), (403, json!({ "detail": "Cross-site request denied." })));
     assert_eq!(foreign.header("access-control-allow-origin"), "");
 }
+
+#[tokio::test]
+async fn every_path_that_is_listed_is_there() {
+    let gateway = Gateway::new();
+    let listed = gateway.get("/openapi.json").await.json();
+    let paths = listed["paths"].as_object().expect("paths").clone();
+    assert!(paths.len() > 25, "{listed}");
+    for (path, operations) in paths {
+        let here =
+            path.replace("{thread_id}", "11111111-1111-4111-8111-111111111111").replace("{run_id}", "x").replace('{', "").replace('}', "");
+        let refused = gateway.send("TRACE", &here, None).await;
+        assert_eq!(refused.code(), 405, "{path}");
+        let allowed = refused.headers["allow"].to_str().expect("text").to_ascii_lowercase();
+        for method in operations.as_object().expect("operations").keys() {
+            assert!(allowed.split(',').any(|other| other.trim() == method), "{method} {path}: {allowed}");
+        }
+    }
+}
