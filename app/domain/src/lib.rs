@@ -1,9 +1,12 @@
 //! Records and ports of the application that the runtime does not need. No HTTP, no SQL.
 
 pub mod api_keys;
+pub mod assistants;
+pub mod containment;
 pub mod crons;
 pub mod feedback;
 pub mod items;
+pub mod memory;
 pub mod threads;
 
 #[cfg(any(test, feature = "testkit"))]

@@ -4,9 +4,11 @@
 //! of `harness::testkit`.
 
 pub mod api_keys;
+pub mod assistants;
 pub mod crons;
 pub mod feedback;
 pub mod items;
+pub mod thread_search;
 
 use std::sync::Arc;
 
@@ -20,6 +22,7 @@ use harness::testkit::{
 };
 use serde_json::{Value, json};
 
+use crate::assistants::AssistantStore;
 use crate::feedback::FeedbackStore;
 use crate::threads::{Created, Deleted, NewThread, ThreadPatch, ThreadRecord, ThreadSearch, ThreadSort, ThreadStore};
 
@@ -51,6 +54,8 @@ pub struct ThreadStores {
     pub threads: Arc<dyn ThreadStore>,
     /// What users think of runs.
     pub feedback: Arc<dyn FeedbackStore>,
+    /// Assistants.
+    pub assistants: Arc<dyn AssistantStore>,
     /// What lives in them.
     pub runs: RunStores,
 }
@@ -64,7 +69,8 @@ fn bob() -> Owner {
 }
 
 fn new_thread(id: &str, metadata: Value) -> NewThread {
-    NewThread { thread_id: thread(id), user_id: Some(USER.to_owned()), assistant: None, metadata: object(metadata), at: at(0) }
+    let metadata = object(metadata);
+    NewThread { thread_id: thread(id), user_id: Some(USER.to_owned()), assistant: None, assistant_id: None, metadata, ttl: None, at: at(0) }
 }
 
 async fn make(stores: &ThreadStores, new: NewThread) -> ThreadRecord {

@@ -1,11 +1,14 @@
 //! Threads as the application lists them: metadata, owner, title, status. What is said in them lives in checkpoints and events.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::ThreadStatus;
+use harness::runtime::checkpoint::Snapshot;
 use harness::runtime::runs::store::StoreError;
+use harness::runtime::runs::{RunStatus, ThreadStatus};
 use serde_json::{Map, Value};
 
 /// A thread's row.
@@ -15,8 +18,10 @@ pub struct ThreadRecord {
     pub thread_id: ThreadId,
     /// Whose it is.
     pub user_id: Option<String>,
-    /// The assistant of its first run.
+    /// The graph of its first run.
     pub assistant: Option<String>,
+    /// The id of the assistant of its first run, if the run named one.
+    pub assistant_id: Option<String>,
     /// Its title.
     pub title: Option<String>,
     /// Derived together with its runs.
@@ -27,6 +32,17 @@ pub struct ThreadRecord {
     pub created_at: DateTime<Utc>,
     /// When it last changed; pinning does not count.
     pub updated_at: DateTime<Utc>,
+    /// When what is said in it last changed.
+    pub state_updated_at: DateTime<Utc>,
+    /// How long it stays after its last change; for ever when absent.
+    pub ttl: Option<TimeDelta>,
+}
+
+impl ThreadRecord {
+    /// When it goes, if it does not change before.
+    pub fn expires_at(&self) -> Option<DateTime<Utc>> {
+        self.ttl.and_then(|ttl| self.updated_at.checked_add_signed(ttl))
+    }
 }
 
 /// A thread to be made.
@@ -36,10 +52,14 @@ pub struct NewThread {
     pub thread_id: ThreadId,
     /// Whose it shall be.
     pub user_id: Option<String>,
-    /// The assistant, if known yet.
+    /// The graph, if known yet.
     pub assistant: Option<String>,
+    /// The id of the assistant, if known yet.
+    pub assistant_id: Option<String>,
     /// Client metadata.
     pub metadata: Map<String, Value>,
+    /// How long it stays after its last change.
+    pub ttl: Option<TimeDelta>,
     /// Now.
     pub at: DateTime<Utc>,
 }
@@ -61,12 +81,23 @@ pub enum ThreadSort {
     /// The last change.
     #[default]
     UpdatedAt,
+    /// The last change of what is said in it.
+    StateUpdatedAt,
     /// The making.
     CreatedAt,
     /// The id.
     ThreadId,
-    /// The status.
+    /// The status, then the last change.
     Status,
+}
+
+/// An assistant by which threads are found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AssistantFilter {
+    /// Its id: threads whose first run named it.
+    pub id: String,
+    /// The graph whose own assistant it is: also threads whose first run named the graph only.
+    pub graph: Option<String>,
 }
 
 /// Which threads to find.
@@ -74,8 +105,14 @@ pub enum ThreadSort {
 pub struct ThreadSearch {
     /// Only these; empty means any.
     pub ids: Vec<ThreadId>,
-    /// Only with exactly these metadata entries: type-aware, null matches a null and not an absence.
+    /// Only with metadata that contains this; see [`contains`](crate::containment::contains).
     pub metadata: Map<String, Value>,
+    /// Only with channel values that contain this, `messages` aside. Slow, `title` aside: the states of all threads are read.
+    pub values: Map<String, Value>,
+    /// Only of this graph: by the first run, or as `graph_id` of the metadata says.
+    pub graph: Option<String>,
+    /// Only of this assistant.
+    pub assistant: Option<AssistantFilter>,
     /// Only in this status.
     pub status: Option<ThreadStatus>,
     /// What to sort by.
@@ -99,8 +136,30 @@ pub struct ThreadPatch {
     pub title: Option<Option<String>>,
     /// A new status, written by state updates from outside a run.
     pub status: Option<ThreadStatus>,
+    /// Another time to stay.
+    pub ttl: Option<TimeDelta>,
     /// Whether `updated_at` moves.
     pub touch: bool,
+}
+
+/// What a thread holds besides its row.
+#[derive(Debug, Clone, Default)]
+pub struct ThreadContent {
+    /// Its newest checkpoint.
+    pub snapshot: Option<Snapshot>,
+    /// How its newest finished run ended.
+    pub last_end: Option<LastEnd>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastEnd {
+    /// A terminal status.
+    pub status: RunStatus,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Why it stopped early.
+    pub stop_reason: Option<String>,
 }
 
 /// What a delete found.
@@ -125,6 +184,9 @@ pub trait ThreadStore: Send + Sync + std::fmt::Debug {
     async fn search(&self, search: &ThreadSearch, owner: &Owner) -> Result<Vec<ThreadRecord>, StoreError>;
     /// How many match, limit and offset aside.
     async fn count(&self, search: &ThreadSearch, owner: &Owner) -> Result<u64, StoreError>;
+    /// What threads hold, each read once: in as many statements for many as for one, as far as their states are short. Threads
+    /// that hold nothing are left out. Nobody's permission is asked.
+    async fn contents(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, ThreadContent>, StoreError>;
     /// Changes one thread and gives it back as it is then.
     async fn patch(
         &self,
@@ -135,4 +197,9 @@ pub trait ThreadStore: Send + Sync + std::fmt::Debug {
     ) -> Result<Option<ThreadRecord>, StoreError>;
     /// Removes the row with all runs, events, checkpoints and log of the thread, in one transaction, unless a run is active.
     async fn delete(&self, thread: &ThreadId, owner: &Owner) -> Result<Deleted, StoreError>;
+    /// Removes all checkpoints of a thread but the newest, unless a run is active.
+    async fn forget_past(&self, thread: &ThreadId, owner: &Owner) -> Result<Deleted, StoreError>;
+    /// Deletes up to `most` threads whose time is over at `at`, whoever has them, and gives them back as they were. Those on
+    /// which a run is active stay.
+    async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<Vec<ThreadRecord>, StoreError>;
 }

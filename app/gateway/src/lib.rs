@@ -19,8 +19,10 @@ pub mod visitors;
 pub mod webhooks;
 pub mod wire;
 
+mod assistants;
 mod cors;
 mod edge;
+mod expiry;
 mod metrics;
 mod reads;
 mod router;
@@ -28,6 +30,7 @@ mod routes;
 mod serve;
 mod stall;
 
+pub use expiry::sweep_threads;
 pub use router::router;
 pub use serve::{ServeOptions, serve};
 pub use state::GatewayState;

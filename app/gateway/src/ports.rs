@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use chrono::TimeDelta;
 use harness::ids::ThreadId;
 use harness::sandbox::{FileHome, ThreadFiles};
 use serde::Serialize;
@@ -67,6 +68,10 @@ pub trait CatalogView: Send + Sync + fmt::Debug {
     fn suggestions(&self) -> SuggestionsView;
     /// Upload limits.
     fn uploads(&self) -> UploadLimits;
+    /// How long new threads stay after their last change, where nobody says; for ever when absent.
+    fn thread_ttl(&self) -> Option<TimeDelta> {
+        None
+    }
 }
 
 /// The figures of this process.

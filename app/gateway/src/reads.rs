@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use deerflow_domain::threads::ThreadRecord;
+use deerflow_domain::threads::{LastEnd, ThreadRecord};
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
-use harness::runtime::checkpoint::Snapshot;
+use harness::runtime::checkpoint::{HistoryQuery, Snapshot};
 use harness::runtime::runs::store::{EventQuery, RunEvent, RunListQuery, category};
 use harness::runtime::runs::{RunRecord, ThreadStatus};
 use serde_json::{Value, json};
@@ -14,10 +14,14 @@ use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::history::{self, Hidden, MESSAGE_REMOVED};
 use crate::state::GatewayState;
-use crate::wire::{ThreadFacts, interrupts_json, is_rolled_back, values_json};
+use crate::wire::{ThreadFacts, end_error_json, interrupts_json, is_rolled_back, values_json};
 
+/// How many checkpoints are looked through for the one that follows another.
+const MOST_SUCCESSORS: usize = 1_000;
 /// How many rows are read at a time where all of them are needed.
 const PAGE: usize = 500;
+/// Among so many runs of a thread, one has ended: more do not wait on it.
+const NEWEST_RUNS: usize = 20;
 
 /// The thread, if it is the actor's.
 pub(crate) async fn require_thread(state: &GatewayState, thread: &ThreadId) -> Result<ThreadRecord, ApiError> {
@@ -106,6 +110,20 @@ pub(crate) async fn transcript(
     Ok(history::assemble(thread, checkpoint, &feed, &hidden))
 }
 
+/// The checkpoint that followed an older one, where the dialect tells what became of the tasks that were due there.
+pub(crate) async fn successor(state: &GatewayState, snapshot: &Snapshot, dialect: Dialect) -> Result<Option<Snapshot>, ApiError> {
+    if !dialect.is_platform() || snapshot.meta.next.is_empty() {
+        return Ok(None);
+    }
+    let thread = &snapshot.meta.thread_id;
+    let query = HistoryQuery { limit: MOST_SUCCESSORS, ..HistoryQuery::default() };
+    let metas = state.checkpoints.list_meta(thread, &query).await?;
+    match metas.iter().rfind(|meta| meta.parent_id.as_ref() == Some(&snapshot.meta.checkpoint_id)) {
+        Some(meta) => Ok(state.checkpoints.get(thread, Some(&meta.checkpoint_id)).await?),
+        None => Ok(None),
+    }
+}
+
 /// The thread's messages as a dialect shows them: the platform's are those of the checkpoint, DeerFlow's the whole transcript.
 pub(crate) async fn messages(state: &GatewayState, snapshot: &Snapshot, moment: Moment, dialect: Dialect) -> Result<Vec<Value>, ApiError> {
     if dialect.is_platform() {
@@ -123,13 +141,20 @@ pub(crate) async fn messages(state: &GatewayState, snapshot: &Snapshot, moment: 
 /// What a single thread shows besides its row: full values, open questions, the last error.
 pub(crate) async fn thread_facts(state: &GatewayState, thread: &ThreadRecord, dialect: Dialect) -> Result<ThreadFacts, ApiError> {
     let mut facts = ThreadFacts::default();
-    if thread.status == ThreadStatus::Error && dialect.is_platform() {
-        let last = state.runs.list_runs(&thread.thread_id, &RunListQuery { limit: 1, ..RunListQuery::default() }).await?;
-        facts.error = last.into_iter().next().and_then(|run| run.error);
+    if dialect.is_platform() && (thread.assistant.is_some() || thread.status != ThreadStatus::Idle) {
+        facts.error = last_end(state, &thread.thread_id).await?.as_ref().map(end_error_json).unwrap_or_default();
     }
     if let Some(snapshot) = state.checkpoints.get(&thread.thread_id, None).await? {
         facts.interrupts = interrupts_json(&snapshot.meta.next);
         facts.values = Some(values_json(&snapshot, messages(state, &snapshot, Moment::Newest, dialect).await?));
     }
     Ok(facts)
+}
+
+/// How the newest finished run of a thread ended.
+async fn last_end(state: &GatewayState, thread: &ThreadId) -> Result<Option<LastEnd>, ApiError> {
+    let query = RunListQuery { limit: NEWEST_RUNS, ..RunListQuery::default() };
+    let newest = state.runs.list_runs(thread, &query).await?;
+    let ended = newest.into_iter().find(|run| run.status.is_terminal());
+    Ok(ended.map(|run| LastEnd { status: run.status, error: run.error, stop_reason: run.stop_reason }))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::{get, patch, post};
 use tower::util::option_layer;
 
 use crate::cors::cors;
@@ -72,6 +72,14 @@ fn root() -> Routes {
         .route("/", get(meta::ok))
         .route("/health", get(meta::health))
         .route("/metrics", get(meta::metrics))
+        .route("/runs/batch", post(runs::batch))
+        .route("/threads/{thread_id}/stream", get(runs::follow_thread))
+        .route("/assistants", post(assistants::create))
+        .route("/assistants/{assistant_id}", patch(assistants::patch).delete(assistants::delete))
+        .route("/assistants/{assistant_id}/versions", post(assistants::versions))
+        .route("/assistants/{assistant_id}/latest", post(assistants::set_latest))
+        .route("/assistants/{assistant_id}/subgraphs", get(assistants::subgraphs))
+        .route("/assistants/{assistant_id}/subgraphs/{namespace}", get(assistants::subgraphs))
         .route("/store/items", get(store::get).put(store::put).delete(store::delete))
         .route("/store/items/search", post(store::search))
         .route("/store/namespaces", post(store::namespaces))
@@ -80,8 +88,6 @@ fn root() -> Routes {
         .route("/runs/crons/search", post(crons::search))
         .route("/runs/crons/count", post(crons::count))
         .route("/runs/crons/{cron_id}", get(crons::get).patch(crons::patch).delete(crons::delete))
-        .route("/runs/batch", post(runs::batch))
-        .route("/threads/{thread_id}/stream", get(runs::follow_thread))
 }
 
 /// What DeerFlow's web UI asks for besides.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use deerflow_domain::assistants::AssistantStore;
 use deerflow_domain::crons::CronStore;
 use deerflow_domain::feedback::FeedbackStore;
 use deerflow_domain::items::Items;
@@ -37,7 +38,9 @@ pub struct GatewayState {
     pub checkpoints: Arc<dyn Checkpointer>,
     /// The journal.
     pub events: Arc<dyn RunEventStore>,
-    /// Assistants by name.
+    /// Assistants that users made.
+    pub assistant_store: Arc<dyn AssistantStore>,
+    /// Agents by name.
     pub assistants: Arc<dyn AgentResolver>,
     /// The configuration as clients may see it.
     pub info: Arc<dyn CatalogView>,

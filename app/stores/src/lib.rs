@@ -4,6 +4,7 @@
 //! `tx` runs: on Postgres by itself, on SQLite grouped with the others that wait at the moment.
 
 mod api_keys;
+mod assistants;
 mod checkpoints;
 mod connect;
 mod crons;
@@ -23,6 +24,7 @@ mod webhooks;
 mod writer;
 
 pub use api_keys::SqlApiKeyStore;
+pub use assistants::SqlAssistantStore;
 pub use checkpoints::SqlCheckpointer;
 pub use connect::{Database, DatabaseConfig, OpenError, PostgresConfig};
 pub use crons::SqlCronStore;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use deerflow_domain::testkit::ThreadStores;
 use deerflow_stores::{
-    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlCheckpointer, SqlFeedbackStore, SqlRunEventStore,
-    SqlRunStore, SqlThreadStore,
+    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlAssistantStore, SqlCheckpointer, SqlFeedbackStore,
+    SqlRunEventStore, SqlRunStore, SqlThreadStore,
 };
 use harness::runtime::tasks::Tasks;
 use harness::testkit::Keep;
@@ -20,6 +20,7 @@ fn over(db: &Database, keep: Arc<dyn Keep>) -> ThreadStores {
     ThreadStores {
         threads: Arc::new(SqlThreadStore::new(db.clone())),
         feedback: Arc::new(SqlFeedbackStore::new(db.clone())),
+        assistants: Arc::new(SqlAssistantStore::new(db.clone())),
         runs: harness::testkit::RunStores {
             create: runs.clone(),
             commit: runs.clone(),
@@ -84,11 +85,17 @@ macro_rules! suites_of_threads {
         async fn runs() -> harness::testkit::RunStores {
             $open().await.runs
         }
+        async fn assistants() -> deerflow_domain::testkit::assistants::AssistantStores {
+            let stores = $open().await;
+            deerflow_domain::testkit::assistants::AssistantStores { assistants: stores.assistants, keep: stores.runs.keep }
+        }
         harness::run_store_suite!($attrs runs);
         harness::run_events_suite!($attrs runs);
         harness::checkpointer_suite!($attrs runs);
         deerflow_domain::thread_store_suite!($attrs $open);
+        deerflow_domain::thread_search_suite!($attrs $open);
         deerflow_domain::feedback_store_suite!($attrs $open);
+        deerflow_domain::assistant_store_suite!($attrs assistants);
     };
 }
 

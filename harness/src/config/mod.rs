@@ -9,6 +9,7 @@
 
 mod auth;
 mod check;
+mod checkpointer;
 mod database;
 mod llm_call;
 mod logging;
@@ -35,6 +36,7 @@ use serde_json::Value;
 pub use auth::{AuthConfig, LocalAuthConfig};
 use check::Checker;
 pub use check::{Violation, dotted};
+pub use checkpointer::{CheckpointerConfig, ThreadTtlConfig};
 pub use database::{
     CheckpointCacheConfig, CheckpointCacheKind, CheckpointChannelMode, CheckpointDeltaConfig, CheckpointGraphCacheConfig,
     DEFAULT_SQLITE_DIR, DatabaseBackend, DatabaseConfig,
@@ -108,6 +110,8 @@ pub struct AppConfig {
     pub run_events: RunEventsConfig,
     /// The store of everything durable.
     pub database: DatabaseConfig,
+    /// How long threads stay.
+    pub checkpointer: CheckpointerConfig,
     /// Long-term memory of users.
     pub store: StoreConfig,
     /// The road from runs to viewers.
@@ -147,6 +151,7 @@ impl Default for AppConfig {
             run_ownership: RunOwnershipConfig::default(),
             run_events: RunEventsConfig::default(),
             database: DatabaseConfig::default(),
+            checkpointer: CheckpointerConfig::default(),
             store: StoreConfig::default(),
             stream_bridge: StreamBridgeConfig::default(),
             webhooks: WebhooksConfig::default(),
@@ -189,6 +194,7 @@ impl AppConfig {
         check.under("runs", |check| self.runs.check(check));
         check.under("run_ownership", |check| self.run_ownership.check(check));
         check.under("database", |check| self.database.check(check));
+        check.under("checkpointer", |check| self.checkpointer.check(check));
         check.under("store", |check| self.store.check(check));
         check.under("stream_bridge", |check| self.stream_bridge.check(check));
         check.into_violations()

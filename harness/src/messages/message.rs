@@ -140,6 +140,14 @@ impl Message {
         self.0.json.get_or_init(|| serde_json::value::to_raw_value(&self.0.body).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
 
+    /// A message from the JSON that [`Message::json`] once gave, which stays its JSON: nothing is serialized again.
+    pub fn from_stored(json: &str) -> serde_json::Result<Self> {
+        let message: Self = serde_json::from_str(json)?;
+        // Just made, so nobody else can have set it.
+        let _first = message.0.json.set(RawValue::from_string(json.to_owned())?);
+        Ok(message)
+    }
+
     /// The type word on the wire: `human`, `system`, `ai`, `tool`, `remove`.
     pub fn type_name(&self) -> &'static str {
         self.0.body.kind.type_name()

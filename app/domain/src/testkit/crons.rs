@@ -204,7 +204,15 @@ pub async fn crons_go_with_their_thread(open: impl AsyncFn() -> CronStores) {
     let on = |n, name: &str| Cron { thread_id: Some(thread(name)), ..cron(n) };
     assert_eq!(stores.crons.create(on(1, "t1")).await, Ok(false));
     for (name, user) in [("t1", USER), ("t2", "bob")] {
-        let new = NewThread { thread_id: thread(name), user_id: Some(user.to_owned()), assistant: None, metadata: Map::new(), at: at(0) };
+        let new = NewThread {
+            thread_id: thread(name),
+            user_id: Some(user.to_owned()),
+            assistant: None,
+            assistant_id: None,
+            metadata: Map::new(),
+            ttl: None,
+            at: at(0),
+        };
         threads.create(new).await.expect("made");
     }
     assert_eq!(stores.crons.create(on(1, "t2")).await, Ok(false));

@@ -84,6 +84,15 @@ impl Fields {
         texts
     }
 
+    /// A list of some of these words.
+    pub fn names(&mut self, key: &str, words: &[&str]) -> Option<Vec<String>> {
+        let names = self.texts(key)?;
+        match names.iter().find(|name| !words.contains(&name.as_str())) {
+            None => Some(names),
+            Some(unknown) => self.refuse("literal_error", key, format!("Input should be one of {words:?}"), &unknown.as_str().into()),
+        }
+    }
+
     /// A whole number within `range`.
     pub fn number(&mut self, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
         let value = self.value(key)?.clone();

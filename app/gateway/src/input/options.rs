@@ -46,7 +46,7 @@ const SERVER_KEYS: &[&str] = &[
 ];
 
 /// Whether clients may not set `key`.
-pub(super) fn is_server_key(key: &str) -> bool {
+pub(crate) fn is_server_key(key: &str) -> bool {
     key.starts_with("__") || key.starts_with("langgraph_auth_") || key == "langgraph_request_id" || SERVER_KEYS.contains(&key)
 }
 

@@ -37,11 +37,14 @@ where
     ended.map_err(|error| ApiError::Internal(error.to_string()))?.map_err(|panic| ApiError::Internal(panic.to_string()))?
 }
 
-/// The platform's paging headers: the total is exact only on the last page.
-pub(crate) fn paging(offset: usize, limit: usize, found: usize) -> Vec<(&'static str, String)> {
-    if found < limit {
-        return vec![("x-pagination-total", (offset + found).to_string())];
+/// Cuts a page out of what was found when one more than `limit` was asked for, and says in headers whether there is more. The
+/// total is exact on the last page only; before it means "at least one more".
+pub(crate) fn paged<T>(mut found: Vec<T>, offset: usize, limit: usize) -> (Vec<T>, Vec<(&'static str, String)>) {
+    if found.len() <= limit {
+        let total = offset + found.len();
+        return (found, vec![("x-pagination-total", total.to_string())]);
     }
+    found.truncate(limit);
     let next = offset + limit;
-    vec![("x-pagination-total", (next + 1).to_string()), ("x-pagination-next", next.to_string())]
+    (found, vec![("x-pagination-total", (next + 1).to_string()), ("x-pagination-next", next.to_string())])
 }

@@ -1,20 +1,24 @@
-//! The outward JSON of runs, threads, snapshots, journal rows and feedback. Pure.
+//! The outward JSON of runs, threads, assistants, snapshots, journal rows and feedback. Pure.
 
+mod assistant;
 mod cron;
 mod event;
 mod feedback;
 mod item;
 mod run;
+mod schemas;
 mod snapshot;
 mod thread;
 
+pub use assistant::{assistant_json, version_json};
 pub use cron::cron_json;
 pub use event::event_json;
 pub use feedback::{feedback_json, feedback_short_json};
 pub use item::{hit_json, item_json};
 pub use run::{is_rolled_back, run_json, run_status};
+pub use schemas::{context_schema, state_schema};
 pub use snapshot::{checkpoint_json, empty_state_json, history_entry_json, interrupts_json, state_json, values_json};
-pub use thread::{ThreadFacts, thread_json};
+pub use thread::{ThreadFacts, end_error_json, thread_json, ttl_json};
 
 use serde_json::{Map, Value};
 

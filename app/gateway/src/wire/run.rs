@@ -3,6 +3,7 @@
 use harness::clock::iso;
 use harness::runtime::runs::{CancelAction, ROLLED_BACK, RunRecord, RunStatus};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::dialect::Dialect;
 use crate::input::assistant_uuid;
@@ -22,7 +23,11 @@ pub fn run_status(run: &RunRecord, dialect: Dialect) -> &'static str {
 pub fn run_json(run: &RunRecord, dialect: Dialect) -> Value {
     let assistant = match dialect {
         Dialect::DeerFlow => run.assistant.clone(),
-        Dialect::Platform => assistant_uuid(&run.assistant).to_string(),
+        // One that a user made is named in the metadata, which only the server says.
+        Dialect::Platform => match run.metadata.get("assistant_id").and_then(Value::as_str).and_then(|id| Uuid::parse_str(id).ok()) {
+            Some(made) => made.to_string(),
+            None => assistant_uuid(&run.assistant).to_string(),
+        },
     };
     let done = &run.completion;
     json!({

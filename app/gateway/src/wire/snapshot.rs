@@ -1,5 +1,7 @@
 //! Checkpoints as state and history.
 
+use std::collections::{HashMap, VecDeque};
+
 use harness::clock::iso;
 use harness::ids::{CheckpointId, ThreadId};
 use harness::runtime::agent::path_of;
@@ -29,8 +31,8 @@ pub fn interrupts_json(next: &[PendingTask]) -> Value {
         .into()
 }
 
-/// The state at a checkpoint.
-pub fn state_json(snapshot: &Snapshot, values: Map<String, Value>, dialect: Dialect) -> Value {
+/// The state at a checkpoint. `successor`, the checkpoint that followed, tells what became of the tasks that were due.
+pub fn state_json(snapshot: &Snapshot, values: Map<String, Value>, successor: Option<&Snapshot>, dialect: Dialect) -> Value {
     let meta = &snapshot.meta;
     let parent = meta.parent_id.as_ref();
     let questions: Vec<&Value> = meta.next.iter().flat_map(|task| &task.interrupts).collect();
@@ -42,7 +44,7 @@ pub fn state_json(snapshot: &Snapshot, values: Map<String, Value>, dialect: Dial
     json!({
         "values": values,
         "next": names(&meta.next),
-        "tasks": tasks_json(&meta.next),
+        "tasks": tasks_json(snapshot, successor),
         "metadata": metadata_json(meta),
         "created_at": iso(meta.created_at),
         "checkpoint": checkpoint,
@@ -90,11 +92,30 @@ fn names(next: &[PendingTask]) -> Vec<&str> {
 }
 
 /// The tasks that are due; the calls of one answer are told apart by their place.
-fn tasks_json(next: &[PendingTask]) -> Vec<Value> {
-    next.iter().enumerate().map(|(at, task)| task_json(task, (task.name == "tools").then_some(at))).collect()
+fn tasks_json(snapshot: &Snapshot, successor: Option<&Snapshot>) -> Vec<Value> {
+    let next = &snapshot.meta.next;
+    let mut results = successor.map(|successor| results(snapshot, successor, next.len())).unwrap_or_default().into_iter();
+    let json = |(at, task): (usize, &PendingTask)| task_json(task, (task.name == "tools").then_some(at), results.next());
+    next.iter().enumerate().map(json).collect()
 }
 
-fn task_json(task: &PendingTask, call: Option<usize>) -> Value {
+/// What so many tasks wrote: the new messages of the checkpoint that followed, one for each but the last, and its new values.
+fn results(before: &Snapshot, after: &Snapshot, tasks: usize) -> Vec<Value> {
+    let held: HashMap<_, _> = before.state.messages().iter().map(|message| (&message.id, message)).collect();
+    let new = after.state.messages().iter().filter(|message| held.get(&message.id) != Some(message));
+    let mut new: VecDeque<Value> = new.map(|message| json!(message.json())).collect();
+    let changed = after.state.channels().iter().filter(|(name, value)| before.state.channel(name) != Some(*value));
+    let mut channels: Map<String, Value> = changed.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let result = |at: usize| {
+        let mine: Vec<Value> = if at + 1 < tasks { new.pop_front().into_iter().collect() } else { new.drain(..).collect() };
+        let messages = (!mine.is_empty()).then(|| ("messages".to_owned(), Value::Array(mine)));
+        let rest = if at == 0 { std::mem::take(&mut channels) } else { Map::new() };
+        Value::Object(messages.into_iter().chain(rest).collect())
+    };
+    (0..tasks).map(result).collect()
+}
+
+fn task_json(task: &PendingTask, call: Option<usize>, result: Option<Value>) -> Value {
     json!({
         "id": task.id,
         "name": task.name,
@@ -103,7 +124,7 @@ fn task_json(task: &PendingTask, call: Option<usize>) -> Value {
         "interrupts": task.interrupts,
         "checkpoint": null,
         "state": null,
-        "result": null,
+        "result": result,
     })
 }
 

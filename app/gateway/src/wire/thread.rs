@@ -1,9 +1,11 @@
 //! A thread as clients see it.
 
-use deerflow_domain::threads::ThreadRecord;
+use deerflow_domain::threads::{LastEnd, ThreadContent, ThreadRecord};
 use harness::clock::iso;
+use harness::runtime::runs::{ROLLED_BACK, RunStatus};
 use serde_json::{Map, Value, json};
 
+use super::{interrupts_json, values_json};
 use crate::dialect::Dialect;
 use crate::input::assistant_uuid;
 
@@ -14,8 +16,33 @@ pub struct ThreadFacts {
     pub values: Option<Map<String, Value>>,
     /// Open questions by task.
     pub interrupts: Value,
-    /// Why its last run failed.
-    pub error: Option<String>,
+    /// How its last run went wrong: `{"error", "message"}`; null when it did not.
+    pub error: Value,
+}
+
+impl ThreadFacts {
+    /// The facts that a thread's content holds, as the platform shows them.
+    pub fn of(content: &ThreadContent) -> Self {
+        let snapshot = content.snapshot.as_ref();
+        let messages = |messages: &[harness::messages::Message]| messages.iter().map(|message| json!(message.json())).collect();
+        Self {
+            values: snapshot.map(|snapshot| values_json(snapshot, messages(snapshot.state.messages()))),
+            interrupts: snapshot.map(|snapshot| interrupts_json(&snapshot.meta.next)).unwrap_or_default(),
+            error: content.last_end.as_ref().map(end_error_json).unwrap_or_default(),
+        }
+    }
+}
+
+/// How a run went wrong, or null.
+pub fn end_error_json(end: &LastEnd) -> Value {
+    let name = match end.status {
+        RunStatus::Error if end.stop_reason.as_deref() == Some(ROLLED_BACK) => "UserRollback",
+        RunStatus::Error => "RunError",
+        RunStatus::Timeout => "TimeoutError",
+        RunStatus::Interrupted => "UserInterrupt",
+        _ => return Value::Null,
+    };
+    json!({ "error": name, "message": end.error.as_deref().unwrap_or("the run was cancelled") })
 }
 
 /// The thread.
@@ -23,8 +50,8 @@ pub fn thread_json(thread: &ThreadRecord, facts: ThreadFacts, dialect: Dialect) 
     let interrupts = if facts.interrupts.is_object() { facts.interrupts } else { json!({}) };
     let status = dialect.thread_status(thread.status);
     let (created, updated) = (iso(thread.created_at), iso(thread.updated_at));
-    match dialect {
-        Dialect::DeerFlow => json!({
+    if dialect == Dialect::DeerFlow {
+        return json!({
             "thread_id": thread.thread_id,
             "status": status,
             "created_at": created,
@@ -32,28 +59,58 @@ pub fn thread_json(thread: &ThreadRecord, facts: ThreadFacts, dialect: Dialect) 
             "metadata": thread.metadata,
             "values": facts.values.unwrap_or_default(),
             "interrupts": interrupts,
-        }),
-        Dialect::Platform => json!({
-            "thread_id": thread.thread_id,
-            "created_at": created,
-            "updated_at": updated,
-            "state_updated_at": updated,
-            "metadata": platform_metadata(thread),
-            "status": status,
-            "config": {},
-            "values": facts.values,
-            "error": facts.error.map(|message| json!({ "error": "RunError", "message": message })),
-            "interrupts": interrupts,
-        }),
+        });
     }
+    let mut shown = json!({
+        "thread_id": thread.thread_id,
+        "created_at": created,
+        "updated_at": updated,
+        "state_updated_at": iso(thread.state_updated_at),
+        "metadata": platform_metadata(thread),
+        "status": status,
+        "config": {},
+        "values": facts.values,
+    });
+    // What a run brings is not there before the first one.
+    if thread.assistant.is_some() || !shown["values"].is_null() {
+        shown["config"] = json!({ "configurable": {} });
+        shown["error"] = facts.error;
+        shown["interrupts"] = interrupts;
+    }
+    shown
 }
 
-/// A thread's metadata names the assistant of its first run.
+/// How long the thread stays, if not for ever.
+pub fn ttl_json(thread: &ThreadRecord) -> Option<Value> {
+    let (ttl, end) = (thread.ttl?, thread.expires_at()?);
+    let minutes = ttl.num_milliseconds() as f64 / 60_000.0;
+    Some(json!({ "strategy": "delete", "ttl_minutes": minutes, "expires_at": iso(end) }))
+}
+
+/// A thread's metadata names the graph and the assistant of its first run.
 fn platform_metadata(thread: &ThreadRecord) -> Map<String, Value> {
     let mut metadata = thread.metadata.clone();
-    if let Some(assistant) = &thread.assistant {
-        metadata.entry("graph_id").or_insert_with(|| assistant.as_str().into());
-        metadata.entry("assistant_id").or_insert_with(|| assistant_uuid(assistant).to_string().into());
+    if let Some(graph) = &thread.assistant {
+        let own = || assistant_uuid(graph).to_string();
+        metadata.entry("graph_id").or_insert_with(|| graph.as_str().into());
+        metadata.entry("assistant_id").or_insert_with(|| thread.assistant_id.clone().unwrap_or_else(own).into());
     }
     metadata
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_runs_that_went_wrong_leave_an_error() {
+        let end = |status, stop_reason: Option<&str>| {
+            let end = LastEnd { status, error: Some("why".to_owned()), stop_reason: stop_reason.map(str::to_owned) };
+            end_error_json(&end)
+        };
+        assert_eq!(end(RunStatus::Success, None), Value::Null);
+        assert_eq!(end(RunStatus::Error, None), json!({ "error": "RunError", "message": "why" }));
+        assert_eq!(end(RunStatus::Error, Some(ROLLED_BACK))["error"], "UserRollback");
+        assert_eq!(end(RunStatus::Interrupted, None)["error"], "UserInterrupt");
+    }
 }

@@ -1,6 +1,7 @@
 //! The gateway over the runtime in memory: both dialects, request by request.
 
 mod artifacts;
+mod assistants;
 mod crons;
 mod feed;
 mod feedback;

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use deerflow_domain::api_keys::MemoryApiKeyStore;
 use deerflow_domain::crons::MemoryCronStore;
 use deerflow_domain::items::{Items, MemoryItemStore, TtlPolicy};
+use deerflow_domain::memory::MemoryAssistantStore;
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::access::{Access, KeyRule};
 use deerflow_gateway::ports::{
@@ -208,6 +209,7 @@ impl Gateway {
             runs: runs.clone(),
             threads: Arc::new(Threads { rows: Arc::default(), stores: stores.clone() }),
             feedback: Arc::new(crate::feedback::Opinions::default()),
+            assistant_store: Arc::new(MemoryAssistantStore::default()),
             items: Arc::new(Items::new(Arc::new(MemoryItemStore::default()), None, TtlPolicy::default(), clock.clone())),
             crons: crons.clone(),
             access: Access::new(KeyRule::Optional, keys.clone(), clock.clone()),

@@ -1,17 +1,18 @@
 //! Threads' rows over the runtime's stores in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use deerflow_domain::threads::{Created, Deleted, NewThread, ThreadPatch, ThreadRecord, ThreadSearch, ThreadStore};
+use deerflow_domain::containment::contains;
+use deerflow_domain::threads::{Created, Deleted, LastEnd, NewThread, ThreadContent, ThreadPatch, ThreadRecord, ThreadSearch, ThreadStore};
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::memory::MemoryStores;
 use harness::runtime::runs::ThreadStatus;
-use harness::runtime::runs::store::{NewRunEvent, RunDeleteStore, RunEventStore, StoreError};
+use harness::runtime::runs::store::{NewRunEvent, RunDeleteStore, RunEventStore, RunListQuery, RunQueryStore, StoreError};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
@@ -37,7 +38,8 @@ impl Threads {
         let mut rows: Vec<ThreadRecord> = rows.into_iter().map(|row| self.current(row)).collect();
         rows.retain(|row| {
             (search.ids.is_empty() || search.ids.contains(&row.thread_id))
-                && search.metadata.iter().all(|(key, value)| row.metadata.get(key) == Some(value))
+                && contains(&row.metadata, &search.metadata)
+                && search.graph.as_ref().is_none_or(|graph| row.assistant.as_ref() == Some(graph))
                 && search.status.is_none_or(|status| row.status == status)
         });
         rows.sort_by_key(|row| std::cmp::Reverse(row.updated_at));
@@ -63,11 +65,14 @@ impl ThreadStore for Threads {
             thread_id: thread.thread_id.clone(),
             user_id: thread.user_id.clone(),
             assistant: thread.assistant,
+            assistant_id: thread.assistant_id,
             title: None,
             status: ThreadStatus::Idle,
             metadata: thread.metadata,
             created_at: thread.at,
             updated_at: thread.at,
+            state_updated_at: thread.at,
+            ttl: thread.ttl,
         };
         self.rows.lock().insert(thread.thread_id.to_string(), row.clone());
         // Makes the thread known to the runtime's tables.
@@ -98,6 +103,19 @@ impl ThreadStore for Threads {
         Ok(self.matching(search).iter().filter(|row| is_of(row, owner)).count() as u64)
     }
 
+    async fn contents(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, ThreadContent>, StoreError> {
+        let mut found = HashMap::new();
+        for thread in threads {
+            let snapshot = Checkpointer::get(&self.stores, thread, None).await.map_err(|error| StoreError::Failed(error.to_string()))?;
+            let runs =
+                RunQueryStore::list(&self.stores, thread, &RunListQuery { limit: 9, ..RunListQuery::default() }, &Owner::None).await?;
+            let ended = runs.into_iter().find(|run| run.status.is_terminal());
+            let last_end = ended.map(|run| LastEnd { status: run.status, error: run.error, stop_reason: run.stop_reason });
+            found.insert(thread.clone(), ThreadContent { snapshot, last_end });
+        }
+        Ok(found)
+    }
+
     async fn patch(
         &self,
         thread: &ThreadId,
@@ -110,6 +128,7 @@ impl ThreadStore for Threads {
         row.metadata.extend(patch.metadata);
         row.title = patch.title.unwrap_or(row.title.clone());
         row.status = patch.status.unwrap_or(row.status);
+        row.ttl = patch.ttl.or(row.ttl);
         if patch.touch {
             row.updated_at = at;
         }
@@ -129,5 +148,20 @@ impl ThreadStore for Threads {
                 Ok(Deleted::Done)
             }
         }
+    }
+
+    async fn forget_past(&self, thread: &ThreadId, owner: &Owner) -> Result<Deleted, StoreError> {
+        Ok(if self.get(thread, owner).await?.is_some() { Deleted::Done } else { Deleted::NotFound })
+    }
+
+    async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<Vec<ThreadRecord>, StoreError> {
+        let over: Vec<_> = self.rows.lock().values().filter(|row| row.expires_at().is_some_and(|end| end <= at)).cloned().collect();
+        let mut swept = Vec::new();
+        for row in over.into_iter().take(most) {
+            if self.delete(&row.thread_id, &Owner::None).await? == Deleted::Done {
+                swept.push(row);
+            }
+        }
+        Ok(swept)
     }
 }

@@ -13,10 +13,9 @@ use super::error::ConfigError;
 use super::load::{Loaded, digest, parse, read_text};
 
 /// Sections that are read once, at the start.
-pub const STARTUP_ONLY: [&str; 16] = [
+pub const STARTUP_ONLY: [&str; 15] = [
     "plugins",
     "database",
-    "checkpointer",
     "run_events",
     "agent_storage",
     "stream_bridge",

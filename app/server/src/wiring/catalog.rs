@@ -1,5 +1,6 @@
 //! The configuration as clients may see it.
 
+use chrono::TimeDelta;
 use deerflow_gateway::ports::{CatalogView, FeatureView, ModelView, SuggestionsView, UploadLimits};
 
 use crate::config::ConfigHandle;
@@ -35,6 +36,11 @@ impl CatalogView for ConfigCatalog {
         let config = self.0.current();
         let max_suggestions = u8::try_from(config.suggestions.max_suggestions).unwrap_or(5);
         SuggestionsView { enabled: config.suggestions.enabled, max_suggestions }
+    }
+
+    fn thread_ttl(&self) -> Option<TimeDelta> {
+        let minutes = self.0.current().checkpointer.ttl.default_ttl?;
+        TimeDelta::try_minutes(i64::try_from(minutes).ok()?)
     }
 
     fn uploads(&self) -> UploadLimits {

@@ -3,6 +3,7 @@
 mod agents;
 mod bridge;
 mod catalog;
+mod expiry;
 mod items;
 pub mod keys;
 mod limits;
@@ -96,6 +97,7 @@ impl App {
             runs: runs.clone(),
             threads: stores.threads,
             feedback: stores.feedback,
+            assistant_store: stores.assistants,
             items,
             crons: stores.crons.clone(),
             access: Access::new(settings.key_rule(), stores.keys, clock.clone()),
@@ -112,6 +114,7 @@ impl App {
             tasks: tasks.clone(),
             shutdown,
         });
+        expiry::follow(config, gateway.clone(), &tasks);
         let scheduler = Scheduler::new(stores.crons, Arc::new(CronRuns::new(gateway.clone())), clock);
         tasks.spawn(TaskKind::Service, "cron scheduler", scheduler.run(tasks.token().clone()));
         Ok(Self { runs, gateway, bridge, tasks, store_tasks })

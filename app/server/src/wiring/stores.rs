@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use deerflow_domain::api_keys::ApiKeyStore;
+use deerflow_domain::assistants::AssistantStore;
 use deerflow_domain::crons::CronStore;
 use deerflow_domain::feedback::FeedbackStore;
 use deerflow_domain::items::ItemStore;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_stores::{
-    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlApiKeyStore, SqlCheckpointer, SqlCronStore,
-    SqlFeedbackStore, SqlItemStore, SqlRunEventStore, SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
+    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlApiKeyStore, SqlAssistantStore, SqlCheckpointer,
+    SqlCronStore, SqlFeedbackStore, SqlItemStore, SqlRunEventStore, SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
 };
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend};
 use harness::runtime::checkpoint::Checkpointer;
@@ -29,10 +30,11 @@ pub(super) struct Stores {
     pub(super) checkpoints: Arc<dyn Checkpointer>,
     pub(super) threads: Arc<dyn ThreadStore>,
     pub(super) feedback: Arc<dyn FeedbackStore>,
+    pub(super) webhooks: Arc<dyn WebhookOutbox>,
+    pub(super) assistants: Arc<dyn AssistantStore>,
     pub(super) items: Arc<dyn ItemStore>,
     pub(super) crons: Arc<dyn CronStore>,
     pub(super) keys: Arc<dyn ApiKeyStore>,
-    pub(super) webhooks: Arc<dyn WebhookOutbox>,
 }
 
 impl Stores {
@@ -63,11 +65,12 @@ impl Stores {
             commits,
             events,
             checkpoints: Arc::new(SqlCheckpointer::new(database.clone())),
+            assistants: Arc::new(SqlAssistantStore::new(database.clone())),
+            feedback: Arc::new(SqlFeedbackStore::new(database.clone())),
+            webhooks: Arc::new(SqlWebhookOutbox::new(database.clone())),
             items: Arc::new(SqlItemStore::new(database.clone())),
             crons: Arc::new(SqlCronStore::new(database.clone())),
             keys: Arc::new(SqlApiKeyStore::new(&database)),
-            feedback: Arc::new(SqlFeedbackStore::new(database.clone())),
-            webhooks: Arc::new(SqlWebhookOutbox::new(database)),
             threads: Arc::new(threads),
         })
     }

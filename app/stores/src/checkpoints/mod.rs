@@ -1,5 +1,6 @@
 //! Checkpoints and message logs in the database.
 
+mod newest;
 mod outside;
 mod read;
 mod row;
@@ -13,7 +14,10 @@ use harness::runtime::checkpoint::{
 
 use crate::connect::Database;
 
-pub(crate) use write::{add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, refuse_incomplete};
+pub(crate) use newest::{newest_channels, newest_snapshots};
+pub(crate) use write::{
+    add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, forget_past, is_anything_due, refuse_incomplete,
+};
 
 /// Checkpoints over SQL.
 #[derive(Debug, Clone)]

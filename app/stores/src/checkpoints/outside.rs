@@ -31,6 +31,7 @@ pub(super) async fn put_outside_run(tx: &DatabaseTransaction, change: &OutsideWr
         .col_expr(thread::Column::DisplayName, Expr::value(change.title.as_deref().map(plain)))
         .col_expr(thread::Column::Status, Expr::value(change.status.as_str()))
         .col_expr(thread::Column::UpdatedAt, Expr::value(micros(change.write.meta.created_at)))
+        .col_expr(thread::Column::StateUpdatedAt, Expr::value(micros(change.write.meta.created_at)))
         .filter(thread::Column::ThreadId.eq(thread.as_str()))
         .exec(tx)
         .await?;

@@ -108,7 +108,7 @@ async fn messages(db: &DatabaseConnection, thread: &ThreadId, layouts: &[Vec<Log
     let mut messages = HashMap::new();
     for ranges in union(layouts).chunks(RANGES_PER_SELECT) {
         for row in read_checkpoints(in_ranges(thread, ranges).all(db).await)? {
-            let message = serde_json::from_str(&row.message_json)
+            let message = Message::from_stored(&row.message_json)
                 .map_err(|error| CheckpointError::Store(format!("message {} of thread {thread} is damaged: {error}", row.place)))?;
             messages.insert(u64::try_from(row.place).unwrap_or_default(), message);
         }

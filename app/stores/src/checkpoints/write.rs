@@ -140,6 +140,17 @@ pub(crate) async fn delete_thread_checkpoints(tx: &DatabaseTransaction, thread: 
     Ok(())
 }
 
+const FORGET_PAST: &str = "\
+    DELETE FROM checkpoints WHERE thread_id = $1 \
+        AND checkpoint_id < (SELECT MAX(n.checkpoint_id) FROM checkpoints n WHERE n.thread_id = $1)";
+
+/// Removes all checkpoints of a thread but the newest; the log stays.
+pub(crate) async fn forget_past(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<(), DbErr> {
+    let values: [Value; 1] = [thread.as_str().into()];
+    tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), FORGET_PAST, values)).await?;
+    Ok(())
+}
+
 const COPY_MESSAGES: &str = "\
     INSERT INTO checkpoint_messages (thread_id, place, message_json) \
     SELECT $2, place, message_json FROM checkpoint_messages WHERE thread_id = $1";

@@ -2,6 +2,8 @@
 //! thread's metadata.
 
 pub(crate) mod api_key;
+pub(crate) mod assistant;
+pub(crate) mod assistant_version;
 pub(crate) mod checkpoint;
 pub(crate) mod checkpoint_message;
 pub(crate) mod cron;
@@ -9,6 +11,7 @@ pub(crate) mod feedback;
 pub(crate) mod run;
 pub(crate) mod run_event;
 pub(crate) mod thread;
+pub(crate) mod thread_fact;
 pub(crate) mod webhook;
 
 use chrono::{DateTime, Utc};

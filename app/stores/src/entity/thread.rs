@@ -8,7 +8,10 @@ use sea_orm::entity::prelude::*;
 pub(crate) struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub(crate) thread_id: String,
+    /// The graph of its first run.
     pub(crate) assistant_id: Option<String>,
+    /// The assistant that its first run named.
+    pub(crate) run_assistant_id: Option<String>,
     pub(crate) user_id: Option<String>,
     pub(crate) display_name: Option<String>,
     pub(crate) status: String,
@@ -19,6 +22,10 @@ pub(crate) struct Model {
     pub(crate) temporary: bool,
     pub(crate) created_at: i64,
     pub(crate) updated_at: i64,
+    /// 0 while its first run made it and has not ended.
+    pub(crate) state_updated_at: i64,
+    /// How long it stays after its last change.
+    pub(crate) ttl_micros: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, EnumIter, DeriveRelation)]

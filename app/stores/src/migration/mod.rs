@@ -4,6 +4,8 @@ mod m0001_baseline;
 mod m0002_feedback;
 mod m0003_run_batches;
 mod m0004_run_queue;
+mod m0005_assistants;
+mod m0006_thread_search;
 mod m0007_store_items;
 mod m0008_crons;
 mod m0009_api_keys;
@@ -20,6 +22,8 @@ impl MigratorTrait for Migrator {
             Box::new(m0002_feedback::Feedback),
             Box::new(m0003_run_batches::RunBatches),
             Box::new(m0004_run_queue::RunQueue),
+            Box::new(m0005_assistants::Assistants),
+            Box::new(m0006_thread_search::ThreadSearch),
             Box::new(m0007_store_items::StoreItems),
             Box::new(m0008_crons::Crons),
             Box::new(m0009_api_keys::ApiKeys),

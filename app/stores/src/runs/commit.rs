@@ -160,7 +160,7 @@ const REST_THREAD: &str = "\
 const LOCK_THREAD: &str = "SELECT 'locked' FROM threads_meta WHERE thread_id = ? FOR UPDATE";
 
 const END_THREAD: &str = "\
-    UPDATE threads_meta SET updated_at = ?, display_name = COALESCE(?, display_name), status = CASE WHEN EXISTS (\
+    UPDATE threads_meta SET updated_at = ?, state_updated_at = ?, display_name = COALESCE(?, display_name), status = CASE WHEN EXISTS (\
         SELECT 1 FROM runs WHERE runs.thread_id = threads_meta.thread_id AND runs.run_id <> ? \
             AND runs.status IN ('pending', 'starting', 'running')) THEN 'busy' ELSE ? END \
     WHERE thread_id = ? RETURNING 'thread', temporary, status";
@@ -173,7 +173,8 @@ fn end_thread(script: &mut Script, commit: &RunCommit, end: &RunEnd, backend: Db
     }
     let title = end.title.as_deref().map(plain);
     let (run, status) = (commit.run_id.as_str(), end.thread_status.as_str());
-    script.add(END_THREAD, [micros(commit.at).into(), title.into(), run.into(), status.into(), thread.into()]);
+    let at = micros(commit.at);
+    script.add(END_THREAD, [at.into(), at.into(), title.into(), run.into(), status.into(), thread.into()]);
 }
 
 /// Writes the rows of thread and run, if this attempt still owns the run and the step is legal from where it is.

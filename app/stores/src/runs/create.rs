@@ -41,19 +41,23 @@ impl RunCreateStore for SqlRunStore {
 /// Makes the thread or takes it, if it is the user's. No row changes when it is somebody else's, or when a deleted thread of
 /// somebody else had its id.
 const MAKE_OR_TAKE_THREAD: &str = "\
-    INSERT INTO threads_meta (thread_id, assistant_id, user_id, status, metadata_json, pinned, temporary, created_at, updated_at) \
-    SELECT new.thread_id, new.assistant_id, new.user_id, 'busy', '{}', FALSE, new.temporary, new.at, new.at \
-    FROM (SELECT CAST(? AS TEXT) AS thread_id, CAST(? AS TEXT) AS assistant_id, CAST(? AS TEXT) AS user_id, \
+    INSERT INTO threads_meta (thread_id, assistant_id, user_id, run_assistant_id, status, metadata_json, pinned, temporary, \
+        created_at, updated_at) \
+    SELECT new.thread_id, new.assistant_id, new.user_id, new.named, 'busy', '{}', FALSE, new.temporary, new.at, new.at \
+    FROM (SELECT CAST(? AS TEXT) AS thread_id, CAST(? AS TEXT) AS assistant_id, CAST(? AS TEXT) AS user_id, CAST(? AS TEXT) AS named, \
         CAST(? AS BOOLEAN) AS temporary, CAST(? AS BIGINT) AS at) AS new \
     WHERE NOT EXISTS (SELECT 1 FROM deleted_threads AS gone WHERE gone.thread_id = new.thread_id \
         AND gone.user_id IS DISTINCT FROM new.user_id) \
     ON CONFLICT (thread_id) DO UPDATE SET status = 'busy', updated_at = excluded.updated_at, \
+        run_assistant_id = CASE WHEN threads_meta.assistant_id IS NULL THEN excluded.run_assistant_id \
+            ELSE threads_meta.run_assistant_id END, \
         assistant_id = COALESCE(threads_meta.assistant_id, excluded.assistant_id) \
     WHERE threads_meta.user_id IS NOT DISTINCT FROM excluded.user_id \
     RETURNING 'thread'";
 
 const TAKE_THREAD: &str = "\
-    UPDATE threads_meta SET status = 'busy', assistant_id = COALESCE(assistant_id, ?), updated_at = ? \
+    UPDATE threads_meta SET status = 'busy', updated_at = ?, \
+        run_assistant_id = CASE WHEN assistant_id IS NULL THEN ? ELSE run_assistant_id END, assistant_id = COALESCE(assistant_id, ?) \
     WHERE thread_id = ? AND user_id IS NOT DISTINCT FROM ? \
     RETURNING 'thread'";
 
@@ -63,12 +67,13 @@ async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxErr
     let mut script = Script::new(tx);
     let (thread, assistant, user): (Value, Value, Value) =
         (new.thread_id.as_str().into(), plain(&new.assistant).into(), new.user_id.clone().into());
+    let named: Value = new.metadata.get("assistant_id").and_then(serde_json::Value::as_str).map(plain).into();
     let at = micros(new.at);
     match new.if_not_exists {
         IfNotExists::Create => {
-            script.add(MAKE_OR_TAKE_THREAD, [thread, assistant, user, new.temporary_thread.into(), at.into()]);
+            script.add(MAKE_OR_TAKE_THREAD, [thread, assistant, user, named, new.temporary_thread.into(), at.into()]);
         }
-        IfNotExists::Reject => script.add(TAKE_THREAD, [assistant, at.into(), thread, user]),
+        IfNotExists::Reject => script.add(TAKE_THREAD, [at.into(), named, assistant, thread, user]),
     }
     if new.created_at <= new.at {
         script.add_built(&insert_if_free(new)?);

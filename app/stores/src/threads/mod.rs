@@ -1,23 +1,27 @@
 //! Threads in the database: their rows, and all that goes with them.
 
+mod contents;
+mod facts;
 mod row;
 mod search;
 mod write;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use deerflow_domain::threads::{Created, Deleted, NewThread, ThreadPatch, ThreadRecord, ThreadSearch, ThreadStore};
+use deerflow_domain::threads::{Created, Deleted, NewThread, ThreadContent, ThreadPatch, ThreadRecord, ThreadSearch, ThreadStore};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::{RunEventStore, StoreError};
-use sea_orm::{EntityTrait, PaginatorTrait, QuerySelect};
+use sea_orm::EntityTrait;
 
 use crate::connect::Database;
 use crate::entity::thread;
 use crate::error::read;
 
+pub(crate) use facts::index_all;
 pub(crate) use write::locked;
 
 /// Threads over SQL.
@@ -53,12 +57,15 @@ impl ThreadStore for SqlThreadStore {
     }
 
     async fn search(&self, search: &ThreadSearch, owner: &Owner) -> Result<Vec<ThreadRecord>, StoreError> {
-        let select = search::ordered(search::matching(search, owner, self.db.reads().get_database_backend())?, search);
-        read(select.limit(search.limit as u64).offset(search.offset as u64).all(self.db.reads()).await).map(row::records)
+        search::search(self.db.reads(), search, owner).await
     }
 
     async fn count(&self, search: &ThreadSearch, owner: &Owner) -> Result<u64, StoreError> {
-        read(search::matching(search, owner, self.db.reads().get_database_backend())?.count(self.db.reads()).await)
+        search::count(self.db.reads(), search, owner).await
+    }
+
+    async fn contents(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, ThreadContent>, StoreError> {
+        contents::contents(self.db.reads(), threads).await
     }
 
     async fn patch(
@@ -79,5 +86,20 @@ impl ThreadStore for SqlThreadStore {
             journal.delete_thread(thread).await?;
         }
         Ok(deleted)
+    }
+
+    async fn forget_past(&self, thread: &ThreadId, owner: &Owner) -> Result<Deleted, StoreError> {
+        let work = (thread.clone(), owner.resolve()?);
+        self.db.writes().run(work, |tx, (thread, user)| Box::pin(write::forget(tx, thread, user.as_deref()))).await
+    }
+
+    async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<Vec<ThreadRecord>, StoreError> {
+        let swept = self.db.writes().run((at, most), |tx, (at, most)| Box::pin(write::sweep(tx, *at, *most))).await?;
+        if let Some(journal) = &self.journal {
+            for thread in &swept {
+                journal.delete_thread(&thread.thread_id).await?;
+            }
+        }
+        Ok(swept)
     }
 }

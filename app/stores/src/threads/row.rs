@@ -1,5 +1,6 @@
 //! Between a thread and its row.
 
+use chrono::TimeDelta;
 use deerflow_domain::threads::{NewThread, ThreadRecord};
 use harness::ids::ThreadId;
 use harness::runtime::runs::ThreadStatus;
@@ -14,6 +15,7 @@ pub(super) fn new_row(new: &NewThread) -> thread::Model {
     thread::Model {
         thread_id: new.thread_id.to_string(),
         assistant_id: new.assistant.as_deref().map(plain),
+        run_assistant_id: new.assistant_id.as_deref().map(plain),
         user_id: new.user_id.clone(),
         display_name: None,
         status: ThreadStatus::Idle.as_str().to_owned(),
@@ -22,6 +24,8 @@ pub(super) fn new_row(new: &NewThread) -> thread::Model {
         temporary: false,
         created_at: at,
         updated_at: at,
+        state_updated_at: at,
+        ttl_micros: new.ttl.and_then(|ttl| ttl.num_microseconds()),
     }
 }
 
@@ -39,9 +43,12 @@ pub(super) fn record(row: thread::Model) -> Result<ThreadRecord, DbErr> {
         metadata: from_json(&row.metadata_json).map_err(damaged)?,
         user_id: row.user_id,
         assistant: row.assistant_id,
+        assistant_id: row.run_assistant_id,
         title: row.display_name,
         created_at: moment(row.created_at),
         updated_at: moment(row.updated_at),
+        state_updated_at: moment(row.state_updated_at.max(row.created_at)),
+        ttl: row.ttl_micros.map(TimeDelta::microseconds),
     })
 }
 

@@ -3,39 +3,46 @@
 use chrono::{DateTime, Utc};
 use deerflow_domain::threads::{Created, Deleted, NewThread, ThreadPatch, ThreadRecord};
 use harness::ids::ThreadId;
+use harness::runtime::runs::ThreadStatus;
 use harness::runtime::runs::store::StoreError;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, QuerySelect, Statement,
     Value,
 };
+use serde_json::Map;
 
+use super::facts;
 use super::row::{is_pinned, new_row, record};
-use crate::checkpoints::delete_thread_checkpoints;
+use crate::checkpoints::{delete_thread_checkpoints, forget_past};
 use crate::entity::{micros, plain, run, thread};
 use crate::runs::{delete_runs_of, from_json, is_active, json_text};
 use crate::tx::TxError;
 
 /// No row when the id is in use, or when a deleted thread of somebody else had it.
 const MAKE_THREAD: &str = "\
-    INSERT INTO threads_meta (thread_id, assistant_id, user_id, status, metadata_json, pinned, temporary, created_at, updated_at) \
-    SELECT $1, $2, $3, 'idle', $4, $5, FALSE, $6, $6 \
+    INSERT INTO threads_meta (thread_id, assistant_id, user_id, status, metadata_json, pinned, temporary, created_at, updated_at, \
+        state_updated_at, ttl_micros, run_assistant_id) \
+    SELECT $1, $2, $3, 'idle', $4, $5, FALSE, $6, $6, $6, $7, $8 \
     WHERE NOT EXISTS (SELECT 1 FROM deleted_threads WHERE thread_id = $1 AND user_id IS DISTINCT FROM $3) \
     ON CONFLICT (thread_id) DO NOTHING";
 
 /// Makes the thread, or finds whose it is.
 pub(super) async fn create(tx: &DatabaseTransaction, new: &NewThread) -> Result<Created, TxError<StoreError>> {
     let row = new_row(new);
-    let values: [Value; 6] = [
+    let values: [Value; 8] = [
         row.thread_id.clone().into(),
         row.assistant_id.clone().into(),
         row.user_id.clone().into(),
         row.metadata_json.clone().into(),
         row.pinned.into(),
         row.created_at.into(),
+        row.ttl_micros.into(),
+        row.run_assistant_id.clone().into(),
     ];
     let made = tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), MAKE_THREAD, values)).await?;
     if made.rows_affected() == 1 {
+        facts::write(tx, &row, &Map::new(), &new.metadata).await?;
         return Ok(Created::New(record(row)?));
     }
     match thread::Entity::find_by_id(new.thread_id.as_str()).one(tx).await? {
@@ -56,9 +63,11 @@ pub(super) struct Patch {
 /// Merges the change into the row as it is now; the row is locked meanwhile.
 pub(super) async fn patch(tx: &DatabaseTransaction, work: &Patch) -> Result<Option<ThreadRecord>, TxError<StoreError>> {
     let Some(mut row) = locked(tx, &work.thread, work.user.as_deref()).await? else { return Ok(None) };
-    let mut metadata: serde_json::Map<String, serde_json::Value> =
+    let before: Map<String, serde_json::Value> =
         from_json(&row.metadata_json).map_err(|reason| DbErr::Type(format!("thread {} is damaged: {reason}", row.thread_id)))?;
+    let mut metadata = before.clone();
     metadata.extend(work.patch.metadata.clone());
+    facts::write(tx, &row, &before, &metadata).await?;
     row.pinned = is_pinned(&metadata);
     row.metadata_json = json_text(&metadata);
     if let Some(title) = &work.patch.title {
@@ -66,6 +75,9 @@ pub(super) async fn patch(tx: &DatabaseTransaction, work: &Patch) -> Result<Opti
     }
     if let Some(status) = work.patch.status {
         row.status = status.as_str().to_owned();
+    }
+    if let Some(ttl) = work.patch.ttl {
+        row.ttl_micros = ttl.num_microseconds();
     }
     if work.patch.touch {
         row.updated_at = micros(work.at);
@@ -76,6 +88,7 @@ pub(super) async fn patch(tx: &DatabaseTransaction, work: &Patch) -> Result<Opti
         .col_expr(thread::Column::DisplayName, Expr::value(row.display_name.clone()))
         .col_expr(thread::Column::Status, Expr::value(row.status.as_str()))
         .col_expr(thread::Column::UpdatedAt, Expr::value(row.updated_at))
+        .col_expr(thread::Column::TtlMicros, Expr::value(row.ttl_micros))
         .filter(thread::Column::ThreadId.eq(row.thread_id.as_str()))
         .exec(tx)
         .await?;
@@ -89,16 +102,58 @@ const REMEMBER_DELETED: &str = "\
 /// Removes the thread with everything of it, and remembers whose it was.
 pub(super) async fn delete(tx: &DatabaseTransaction, thread: &ThreadId, user: Option<&str>) -> Result<Deleted, TxError<StoreError>> {
     let Some(row) = locked(tx, thread, user).await? else { return Ok(Deleted::NotFound) };
-    let active = run::Column::ThreadId.eq(thread.as_str()).and(is_active());
-    if run::Entity::find().filter(active).count(tx).await? > 0 {
+    if is_busy(tx, thread).await? {
         return Ok(Deleted::Busy);
     }
+    remove(tx, thread, row).await?;
+    Ok(Deleted::Done)
+}
+
+/// Whether a run is active on the thread.
+async fn is_busy(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<bool, DbErr> {
+    let active = run::Column::ThreadId.eq(thread.as_str()).and(is_active());
+    Ok(run::Entity::find().filter(active).count(tx).await? > 0)
+}
+
+/// Removes a row that is locked, with everything of its thread. Facts go with the row.
+async fn remove(tx: &DatabaseTransaction, thread: &ThreadId, row: thread::Model) -> Result<(), TxError<StoreError>> {
     delete_runs_of::<StoreError>(tx, thread).await?;
     delete_thread_checkpoints(tx, thread).await?;
     thread::Entity::delete_by_id(thread.as_str()).exec(tx).await?;
     let values: [Value; 2] = [thread.as_str().into(), row.user_id.into()];
     tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), REMEMBER_DELETED, values)).await?;
+    Ok(())
+}
+
+/// Removes the past of a thread that is not busy.
+pub(super) async fn forget(tx: &DatabaseTransaction, thread: &ThreadId, user: Option<&str>) -> Result<Deleted, TxError<StoreError>> {
+    if locked(tx, thread, user).await?.is_none() {
+        return Ok(Deleted::NotFound);
+    }
+    if is_busy(tx, thread).await? {
+        return Ok(Deleted::Busy);
+    }
+    forget_past(tx, thread).await?;
     Ok(Deleted::Done)
+}
+
+/// Removes threads whose time is over. Each is locked before its time is read again: a change may have come in between.
+pub(super) async fn sweep(tx: &DatabaseTransaction, at: DateTime<Utc>, most: usize) -> Result<Vec<ThreadRecord>, TxError<StoreError>> {
+    let end = Expr::col(thread::Column::UpdatedAt).add(Expr::col(thread::Column::TtlMicros));
+    let over = || thread::Column::TtlMicros.is_not_null().and(end.clone().lte(micros(at)));
+    let rest = thread::Column::Status.ne(ThreadStatus::Busy.as_str());
+    let rows = thread::Entity::find().filter(over()).filter(rest).limit(most as u64).all(tx).await?;
+    let mut swept = Vec::new();
+    for row in rows {
+        let thread = record(row.clone())?;
+        let still = thread::Entity::find_by_id(row.thread_id.as_str()).filter(over()).lock_exclusive().one(tx).await?;
+        let Some(row) = still else { continue };
+        if !is_busy(tx, &thread.thread_id).await? {
+            remove(tx, &thread.thread_id, row).await?;
+            swept.push(thread);
+        }
+    }
+    Ok(swept)
 }
 
 /// The user's row, locked where the database has row locks. SQLite has one writer anyway.

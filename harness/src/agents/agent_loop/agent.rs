@@ -7,12 +7,13 @@ use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
+use super::drawing::drawing;
 use super::driver::drive;
 use super::nodes::LoopNodes;
 use crate::messages::Message;
 use crate::middlewares::MiddlewareStack;
 use crate::models::{ChatModel, CircuitBreaker, RetryPolicy, ToolSchema};
-use crate::runtime::agent::{Agent, AgentEvent, AgentInput, AgentStream, RunContext};
+use crate::runtime::agent::{Agent, AgentEvent, AgentGraph, AgentInput, AgentStream, RunContext};
 use crate::state::{StateUpdate, ThreadState};
 use crate::tools::ToolRegistry;
 
@@ -114,5 +115,9 @@ impl Agent for LoopAgent {
 
     fn nodes(&self) -> Vec<String> {
         self.0.nodes.names()
+    }
+
+    fn graph(&self) -> AgentGraph {
+        drawing(&self.0.nodes, self.0.tools.names().map(str::to_owned).collect())
     }
 }

@@ -1,6 +1,7 @@
 //! Which calls of the last answer still have no result.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -10,7 +11,7 @@ use crate::messages::{InvalidToolCall, Message, MessageKind, ToolCall};
 #[derive(Debug, Clone, PartialEq)]
 pub struct DueCall {
     /// The call; without arguments when they were unreadable.
-    pub call: ToolCall,
+    pub call: Arc<ToolCall>,
     /// Why the call cannot be made, when its arguments were unreadable.
     pub unreadable: Option<String>,
     /// Answers to the questions it asked before, in order.
@@ -30,38 +31,53 @@ impl DueCall {
 
 impl From<&ToolCall> for DueCall {
     fn from(call: &ToolCall) -> Self {
-        Self { call: call.clone(), unreadable: None, answers: Vec::new() }
+        Self { call: Arc::new(call.clone()), unreadable: None, answers: Vec::new() }
     }
 }
 
 /// The last answer of a model, and the results its calls have.
 #[derive(Debug)]
 pub(super) struct LastAnswer<'a> {
-    calls: Vec<DueCall>,
+    message: &'a Message,
     answered: HashSet<&'a str>,
 }
 
-impl LastAnswer<'_> {
+impl<'a> LastAnswer<'a> {
     pub(super) fn has_calls(&self) -> bool {
-        !self.calls.is_empty()
+        self.ids().next().is_some()
     }
 
     pub(super) fn has_calls_without_result(&self) -> bool {
-        self.calls.iter().any(|call| !self.answered.contains(call.id()))
+        self.open_ids().next().is_some()
+    }
+
+    /// The ids of its calls that have no result.
+    pub(super) fn open_ids(&self) -> impl Iterator<Item = &'a str> {
+        self.ids().filter(|id| !self.answered.contains(id))
+    }
+
+    /// Readable calls, then unreadable ones, which are answered too, so that the model can mend them.
+    fn ids(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let unreadable: &[InvalidToolCall] = match &self.message.kind {
+            MessageKind::Ai { invalid_tool_calls, .. } => invalid_tool_calls,
+            _ => &[],
+        };
+        let readable = self.message.tool_calls().iter().map(|call| call.id.as_str());
+        readable.chain(unreadable.iter().filter_map(answerable))
     }
 }
 
 /// The last AI message with its calls, if there is one.
 pub(super) fn last_answer(messages: &[Message]) -> Option<LastAnswer<'_>> {
     let at = messages.iter().rposition(Message::is_ai)?;
-    Some(LastAnswer { calls: calls_of(&messages[at]), answered: messages[at + 1..].iter().filter_map(Message::tool_call_id).collect() })
+    Some(LastAnswer { message: &messages[at], answered: messages[at + 1..].iter().filter_map(Message::tool_call_id).collect() })
 }
 
 /// The calls of the last AI message that no tool message behind it answers.
 pub(super) fn calls_without_result(messages: &[Message]) -> Vec<DueCall> {
     let Some(last) = last_answer(messages) else { return Vec::new() };
-    let LastAnswer { calls, answered } = last;
-    calls.into_iter().filter(|call| !answered.contains(call.id())).collect()
+    let open: HashSet<&str> = last.open_ids().collect();
+    calls_of(last.message).into_iter().filter(|call| open.contains(call.id())).collect()
 }
 
 /// The calls that a command sends to the tools: one call, a list of calls, or messages of which the last answer has them.
@@ -84,9 +100,13 @@ fn calls_of(message: &Message) -> Vec<DueCall> {
 }
 
 /// A call without an id cannot be answered, so it is none.
+fn answerable(call: &InvalidToolCall) -> Option<&str> {
+    call.id.as_deref().filter(|id| !id.is_empty())
+}
+
 fn unreadable(call: &InvalidToolCall) -> Option<DueCall> {
-    let id = call.id.as_deref().filter(|id| !id.is_empty())?;
+    let id = answerable(call)?;
     let reason = call.error.clone().unwrap_or_else(|| "the arguments are not a JSON object".to_owned());
     let name = call.name.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown_tool".to_owned());
-    Some(DueCall { call: ToolCall::new(id, name, Map::new()), unreadable: Some(reason), answers: Vec::new() })
+    Some(DueCall { call: Arc::new(ToolCall::new(id, name, Map::new())), unreadable: Some(reason), answers: Vec::new() })
 }

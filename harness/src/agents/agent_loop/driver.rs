@@ -192,8 +192,7 @@ impl Driver {
     /// Whether the loop goes on to the model or the tools: then a step is worth a checkpoint, for what comes takes its time.
     /// At the end one checkpoint with the last word is enough.
     fn waits_next(&self) -> bool {
-        matches!(self.machine.place(), Place::Model | Place::Tools | Place::Hook(Phase::BeforeModel, _))
-            && self.machine.due(&self.state).iter().all(|task| task.interrupts.is_empty())
+        matches!(self.machine.place(), Place::Model | Place::Tools | Place::Hook(Phase::BeforeModel, _)) && !self.machine.has_questions()
     }
 
     /// Before a long wait the runtime must know where the agent stands.

@@ -207,11 +207,11 @@ impl LoopMachine {
     /// The tasks that are due, one for each call that is to be made; none at the end.
     pub fn due(&self, state: &ThreadState) -> Vec<PendingTask> {
         let task = |id, interrupts| PendingTask { id, name: self.node().to_owned(), interrupts, error: None };
-        let calls = if self.place == Place::Tools { self.calls(state) } else { Vec::new() };
+        let calls = if self.place == Place::Tools { self.call_ids(state) } else { Vec::new() };
         match self.place {
             Place::End => Vec::new(),
             _ if calls.is_empty() => vec![task(self.task_id(), Vec::new())],
-            _ => calls.iter().map(|call| task(self.call_task_id(call.id()), self.saved.questions.of(call.id()))).collect(),
+            _ => calls.iter().map(|call| task(self.call_task_id(call), self.saved.questions.of(call))).collect(),
         }
     }
 
@@ -241,6 +241,19 @@ impl LoopMachine {
 
     fn place_of(&self, node: &str) -> Option<Place> {
         if node == START { Some(self.nodes.entry()) } else { self.nodes.place(node) }
+    }
+
+    /// Whether calls wait for a person.
+    pub fn has_questions(&self) -> bool {
+        !self.saved.questions.is_empty()
+    }
+
+    fn call_ids(&self, state: &ThreadState) -> Vec<String> {
+        match (self.input(), last_answer(state.messages())) {
+            (Some(_), _) => self.calls(state).iter().map(|call| call.id().to_owned()).collect(),
+            (None, Some(last)) => last.open_ids().map(str::to_owned).collect(),
+            (None, None) => Vec::new(),
+        }
     }
 
     /// The calls that the tools are to make: those that were sent to them, else those of the last answer.

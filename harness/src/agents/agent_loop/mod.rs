@@ -5,6 +5,7 @@
 
 mod agent;
 mod calls;
+mod drawing;
 pub mod driver;
 pub mod machine;
 mod model_call;

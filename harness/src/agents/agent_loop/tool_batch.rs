@@ -65,9 +65,11 @@ pub(super) struct CallTask {
 
 /// Makes all calls and waits for the last of them.
 pub(super) async fn run_batch(parts: &Assembly, ctx: &RunContext, state: &Arc<ThreadState>, calls: Vec<CallTask>) -> BatchEnd {
+    for due in &calls {
+        ctx.sink.emit(AgentEvent::TaskStart(due.task.clone(), TaskInput::Call(due.call.call.clone())));
+    }
     let told = |call: CallTask| async {
         let (task, answers) = (call.task.clone(), call.call.answers.len());
-        ctx.sink.emit(AgentEvent::TaskStart(task.clone(), TaskInput::Call(call.call.call.clone())));
         let end = run_call(parts, ctx, state, call).await;
         let update = if end.ended.is_some() { None } else { end.update.clone() };
         let asked = end.question.as_ref().map(|(_, question)| shown(question, &question_id(&task.id, answers)));
@@ -116,7 +118,7 @@ async fn run_call(parts: &Assembly, ctx: &RunContext, state: &Arc<ThreadState>, 
         Err(ToolError::EndRun { name, message }) => (ToolOutput::error(message.clone()), Some(AgentError::Ended { name, message })),
     };
     if let ToolControl::Ask(question) = output.control {
-        return CallEnd { update: None, question: Some((call.id, question)), goto_end: false, direct: None, ended };
+        return CallEnd { update: None, question: Some((call.id.clone(), question)), goto_end: false, direct: None, ended };
     }
     let goto_end = output.control == ToolControl::End;
     let direct = parts.tools.get(&call.name).map(|tool| tool.return_direct() && output.status == ToolStatus::Success);
@@ -126,7 +128,7 @@ async fn run_call(parts: &Assembly, ctx: &RunContext, state: &Arc<ThreadState>, 
     let update = with_ids(update, ctx);
     ctx.sink.emit(AgentEvent::Message(message.clone(), meta));
     let latency_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    ctx.sink.emit(AgentEvent::ToolEnd(ToolCallRecord { call_id: call.id, name: call.name, message, latency_ms }));
+    ctx.sink.emit(AgentEvent::ToolEnd(ToolCallRecord { call_id: call.id.clone(), name: call.name.clone(), message, latency_ms }));
     CallEnd { update: Some(update), question: None, goto_end, direct, ended }
 }
 

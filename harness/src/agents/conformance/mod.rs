@@ -7,7 +7,6 @@ mod nested;
 mod plain;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -18,15 +17,6 @@ use crate::runtime::agent::{Agent, UnknownAssistant};
 
 /// The conformance agent's name as an assistant.
 pub const CONFORMANCE: &str = "conformance";
-
-/// A provider's failure shows at once; what passes by itself is tried again without a long wait.
-const RETRY: RetryPolicy = RetryPolicy {
-    max_attempts: 3,
-    base: Duration::from_millis(20),
-    cap: Duration::from_millis(100),
-    burst_base: Duration::from_millis(20),
-    longest_asked: Duration::from_secs(1),
-};
 
 /// The conformance agent over the first of some models.
 #[derive(Debug)]
@@ -49,7 +39,8 @@ impl AgentSource for ConformanceAgent {
     fn agent(&self, _options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         let unusable = |reason| UnknownAssistant::Unusable { name: CONFORMANCE.to_owned(), reason };
         let model = self.models.get_or_default(None).map_err(|error| unusable(error.to_string()))?;
-        let patience = || Patience { policy: RETRY, breaker: None };
+        // A provider's failure shows at once: nothing is tried again.
+        let patience = || Patience { policy: RetryPolicy { max_attempts: 1, ..RetryPolicy::default() }, breaker: None };
         let inner = AgentBuilder::new(model.clone()).name("task").caller("subagent:task").patience(patience()).build();
         Ok(AgentBuilder::new(model)
             .name(CONFORMANCE)
@@ -69,3 +60,5 @@ impl AgentSource for ConformanceAgent {
 #[cfg(test)]
 #[path = "conformance_tests.rs"]
 mod tests;
+#[cfg(test)]
+mod wire_tests;

@@ -1,10 +1,12 @@
 //! What the runtime knows of an agent: it takes a state and an input, and gives events until it is done.
 
 mod event;
+mod graph;
 mod port;
 mod task;
 
 pub use event::{AgentEvent, AgentOutcome, MessageMeta, ModelCallRecord, StepEvent, StopKind, ToolCallRecord};
+pub use graph::{AgentGraph, GraphEdge, GraphNode};
 pub use port::{
     Agent, AgentError, AgentInput, AgentResolver, AgentStart, AgentStream, AssistantInfo, EventSink, RunContext, UnknownAssistant,
 };

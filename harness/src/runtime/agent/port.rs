@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::event::{AgentEvent, AgentOutcome};
+use super::graph::AgentGraph;
 use crate::clock::Clock;
 use crate::ids::{IdSource, RunId, ThreadId};
 use crate::messages::Message;
@@ -215,8 +216,13 @@ pub trait Agent: Send + Sync + fmt::Debug {
         StateUpdate::messages(partial)
     }
 
-    /// The nodes and edges clients may draw and set breakpoints on.
+    /// The nodes clients may set breakpoints on.
     fn nodes(&self) -> Vec<String>;
+
+    /// The nodes and the ways between them, for clients that draw the agent.
+    fn graph(&self) -> AgentGraph {
+        AgentGraph::chain(self.nodes())
+    }
 }
 
 /// No assistant of that name.

@@ -26,7 +26,7 @@ pub enum TaskInput {
     /// The whole state.
     State(Arc<ThreadState>),
     /// One call.
-    Call(ToolCall),
+    Call(Arc<ToolCall>),
 }
 
 /// How a task ended.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::events_mode::RunFacts;
 use super::frames::Frame;
 use super::values::{interrupts, values_raw};
 use crate::clock::iso;
@@ -81,12 +82,14 @@ pub(super) struct TaskStartFrame<'a> {
     name: &'a str,
     input: Box<RawValue>,
     triggers: Vec<String>,
-    metadata: Value,
+    metadata: Map<String, Value>,
 }
 
 impl<'a> TaskStartFrame<'a> {
-    pub(super) fn of(task: &'a Task, input: &TaskInput) -> Self {
-        Self { id: &task.id, name: &task.node, input: input_raw(input), triggers: task.triggers(), metadata: json!({}) }
+    pub(super) fn of(task: &'a Task, input: &TaskInput, run: &RunFacts) -> Self {
+        let mut metadata = run.metadata.clone();
+        metadata.insert("run_id".to_owned(), json!(run.run_id));
+        Self { id: &task.id, name: &task.node, input: input_raw(input), triggers: task.triggers(), metadata }
     }
 }
 
@@ -94,7 +97,7 @@ impl<'a> TaskStartFrame<'a> {
 pub(super) fn input_raw(input: &TaskInput) -> Box<RawValue> {
     match input {
         TaskInput::State(state) => values_raw(state),
-        TaskInput::Call(call) => serde_json::value::to_raw_value(&[call]).unwrap_or_else(|_| RawValue::NULL.to_owned()),
+        TaskInput::Call(call) => serde_json::value::to_raw_value(&[&**call]).unwrap_or_else(|_| RawValue::NULL.to_owned()),
     }
 }
 

@@ -33,11 +33,11 @@ pub struct RunFacts {
 /// Turns one run's events into events about what began, went on and ended.
 #[derive(Debug)]
 pub(super) struct EventsMode {
-    run: RunFacts,
+    run: Arc<RunFacts>,
     /// Tasks under way.
     tasks: HashMap<String, TaskInput>,
     /// Calls under way, with the tasks that make them.
-    calls: HashMap<String, (Arc<Task>, ToolCall)>,
+    calls: HashMap<String, (Arc<Task>, Arc<ToolCall>)>,
     /// The task that asks a model, and what it asks on.
     asking: Option<(Arc<Task>, Arc<ThreadState>)>,
     /// The model and the id of the answer under way.
@@ -56,7 +56,7 @@ struct Event<'a> {
 }
 
 impl EventsMode {
-    pub(super) fn new(run: RunFacts) -> Self {
+    pub(super) fn new(run: Arc<RunFacts>) -> Self {
         Self { run, tasks: HashMap::new(), calls: HashMap::new(), asking: None, model: None }
     }
 

@@ -39,6 +39,8 @@ pub struct ModeEncoder {
     clock: Arc<dyn Clock>,
     accumulating: Accumulating,
     events: Option<EventsMode>,
+    /// The run, for the modes that tell of it.
+    run: Option<Arc<RunFacts>>,
     /// The metadata of the message under way, serialized once for all of its fragments.
     meta: Option<(Arc<MessageMeta>, Bytes)>,
     /// Where fragments are written before their length is known.
@@ -60,13 +62,15 @@ struct NestedEncoder {
 impl ModeEncoder {
     /// An encoder for what is wanted.
     pub fn new(wanted: Wanted, clock: Arc<dyn Clock>, run: impl FnOnce() -> RunFacts) -> Self {
-        let events = wanted.modes.has(StreamMode::Events).then(|| EventsMode::new(run()));
-        Self { events, ..Self::plain(wanted, clock) }
+        let tells_of_run = [StreamMode::Events, StreamMode::Tasks, StreamMode::Debug].into_iter().any(|mode| wanted.modes.has(mode));
+        let run = tells_of_run.then(|| Arc::new(run()));
+        let events = run.clone().filter(|_| wanted.modes.has(StreamMode::Events)).map(EventsMode::new);
+        Self { events, ..Self::of(wanted, clock, run) }
     }
 
-    fn plain(wanted: Wanted, clock: Arc<dyn Clock>) -> Self {
+    fn of(wanted: Wanted, clock: Arc<dyn Clock>, run: Option<Arc<RunFacts>>) -> Self {
         let (accumulating, nested) = (Accumulating::default(), HashMap::new());
-        Self { wanted, clock, accumulating, events: None, meta: None, scratch: Vec::new(), updates_told: false, nested }
+        Self { wanted, clock, accumulating, events: None, run, meta: None, scratch: Vec::new(), updates_told: false, nested }
     }
 
     /// The frames of one event, in order.
@@ -148,8 +152,8 @@ impl ModeEncoder {
     }
 
     fn task_start(&self, task: &Task, input: &TaskInput, frames: &mut Vec<Frame>) {
-        if self.has(StreamMode::Tasks) || self.has(StreamMode::Debug) {
-            self.task("task", task, &TaskStartFrame::of(task, input), frames);
+        if let Some(run) = self.run.as_ref().filter(|_| self.has(StreamMode::Tasks) || self.has(StreamMode::Debug)) {
+            self.task("task", task, &TaskStartFrame::of(task, input, run), frames);
         }
     }
 
@@ -217,8 +221,8 @@ impl ModeEncoder {
     /// The frames of a nested agent's event, under its namespace.
     fn nested(&mut self, namespace: &Arc<str>, event: &AgentEvent, frames: &mut Vec<Frame>) {
         let from = frames.len();
-        let (wanted, clock) = (Wanted { echo_input: false, ..self.wanted }, &self.clock);
-        let fresh = || NestedEncoder { encoder: Box::new(Self::plain(wanted, clock.clone())), begun: false };
+        let (wanted, clock, run) = (Wanted { echo_input: false, ..self.wanted }, &self.clock, &self.run);
+        let fresh = || NestedEncoder { encoder: Box::new(Self::of(wanted, clock.clone(), run.clone())), begun: false };
         let nested = self.nested.entry(namespace.clone()).or_insert_with(fresh);
         if let (AgentEvent::Step(step), false) = (event, nested.begun) {
             nested.begun = true;

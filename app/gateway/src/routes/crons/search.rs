@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::error::Issue;
 use crate::extract::{Body, Fields};
 use crate::routes::threads::add_headers;
-use crate::routes::{Answer, App, Reply, paging};
+use crate::routes::{Answer, App, Reply, paged};
 use crate::wire::{cron_json, select};
 
 const SORTS: &[(&str, CronSort)] = &[
@@ -43,15 +43,17 @@ const FIELDS: &[&str] = &[
 ];
 
 pub(crate) async fn search(State(state): App, Body(mut body): Body) -> Reply {
-    let search = read_search(&mut body);
+    let mut search = read_search(&mut body);
     let fields = body.texts("select").unwrap_or_default();
     if let Some(unknown) = fields.iter().find(|field| !FIELDS.contains(&field.as_str())) {
         let loc = vec!["body".into(), "select".into()];
         body.push(Issue::new("literal_error", loc, format!("Input should be one of {FIELDS:?}"), &unknown.as_str().into()));
     }
     body.finish()?;
+    let limit = search.limit;
+    search.limit += 1;
     let found = state.crons.search(&effective_user_id(), &search).await?;
-    let headers = paging(search.offset, search.limit, found.len());
+    let (found, headers) = paged(found, search.offset, limit);
     let page: Vec<_> = found.iter().map(|cron| select(cron_json(cron), &fields)).collect();
     let mut response = Json(page).into_response();
     add_headers(&mut response, headers);

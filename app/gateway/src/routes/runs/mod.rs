@@ -33,6 +33,7 @@ use harness::runtime::runs::{DisconnectMode, RunError, RunRecord, RunSpec};
 use harness::runtime::tasks::TaskKind;
 use serde_json::Value;
 
+use crate::assistants::{attributed, chosen_assistant};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Fields, Ids};
@@ -47,6 +48,7 @@ async fn spec_on_thread(state: &GatewayState, dialect: Dialect, ids: &Ids, body:
 
 /// The spec of a request.
 pub(crate) async fn spec_for(state: &GatewayState, dialect: Dialect, target: &RunTarget, body: Fields) -> Result<RunSpec, ApiError> {
+    let (body, assistant) = chosen_assistant(state, dialect, body.into_map()).await?;
     let assistants = state.assistants.list().await;
     // An unknown thread is for admission to refuse, or to make.
     let thread = match target {
@@ -59,7 +61,7 @@ pub(crate) async fn spec_for(state: &GatewayState, dialect: Dialect, target: &Ru
         fresh_run: state.ids.run_id(),
         thread_metadata: &thread.map(|thread| thread.metadata).unwrap_or_default(),
     };
-    let spec = into_spec(body.into_map(), target, dialect, &defaults)?;
+    let spec = attributed(into_spec(body, target, dialect, &defaults)?, assistant);
     if let Some(url) = &spec.webhook {
         state.webhooks.check(url).await?;
     }

@@ -16,7 +16,10 @@ use crate::state::GatewayState;
 use crate::wire::thread_json;
 
 pub(crate) async fn copy(State(state): App, dialect: Dialect, ids: Ids) -> Answer {
-    let source = require_thread(&state, &ids.thread()?).await?;
+    let source = match require_thread(&state, &ids.thread()?).await {
+        Err(ApiError::ThreadNotFound(_)) if dialect.is_platform() => return Err(ApiError::Conflict("Conflict".to_owned())),
+        other => other?,
+    };
     let copy = to_its_end(&state, "copy a thread", copied(Arc::clone(&state), source)).await?;
     let facts = thread_facts(&state, &copy, dialect).await?;
     Ok(Json(thread_json(&copy, facts, dialect)))
@@ -27,7 +30,9 @@ async fn copied(state: Arc<GatewayState>, source: ThreadRecord) -> Result<Thread
         thread_id: state.ids.thread_id(),
         user_id: source.user_id.clone(),
         assistant: source.assistant.clone(),
+        assistant_id: source.assistant_id.clone(),
         metadata: source.metadata.clone(),
+        ttl: source.ttl,
         at: state.clock.now(),
     };
     let Created::New(copy) = state.threads.create(new).await? else {

@@ -1,17 +1,22 @@
 //! `POST /threads`.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
-use deerflow_domain::threads::{Created, NewThread};
-use harness::runtime::actor_context::required_user_id;
-use serde_json::Value;
+use deerflow_domain::threads::{Created, NewThread, ThreadRecord};
+use harness::runtime::actor_context::{Owner, required_user_id};
+use serde_json::{Map, Value, json};
 
 use super::client_metadata;
+use super::options::read_ttl;
+use super::update_state::update_state;
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
-use crate::extract::{Body, parse_thread_id};
-use crate::reads::thread_facts;
-use crate::routes::{Answer, App};
+use crate::extract::{Body, Fields, Ids, parse_thread_id};
+use crate::reads::{require_thread, thread_facts};
+use crate::routes::{Answer, App, to_its_end};
+use crate::state::GatewayState;
 use crate::wire::{ThreadFacts, thread_json};
 
 pub(crate) async fn create(State(state): App, dialect: Dialect, Body(mut body): Body) -> Answer {
@@ -19,28 +24,77 @@ pub(crate) async fn create(State(state): App, dialect: Dialect, Body(mut body): 
         Some(id) => parse_thread_id(&id, dialect, "body")?,
         None => state.ids.thread_id(),
     };
-    let metadata = client_metadata(body.object("metadata").unwrap_or_default());
-    let assistant = body.text("assistant_id");
-    let keep_existing = match dialect {
-        Dialect::DeerFlow => true,
-        Dialect::Platform => body.word("if_exists", &[("raise", false), ("do_nothing", true)]).unwrap_or_default(),
-    };
-    let supersteps = body.value("supersteps").filter(|steps| steps.as_array().is_none_or(|steps| !steps.is_empty())).cloned();
-    if let Some(steps) = supersteps.filter(|_| dialect.is_platform()) {
-        // Accepting them would give back a thread without the state that was asked for.
-        let loc = vec!["body".into(), "supersteps".into()];
-        body.push(Issue::new("unsupported_thread_option", loc, "supersteps are not supported", &Value::from(steps.to_string())));
+    let metadata = client_metadata(body.object("metadata").unwrap_or_default(), dialect);
+    let assistant = body.text("assistant_id").filter(|_| !dialect.is_platform());
+    let (mut keep_existing, mut ttl, mut seed) = (true, None, Vec::new());
+    if dialect.is_platform() {
+        keep_existing = body.word("if_exists", &[("raise", false), ("do_nothing", true)]).unwrap_or_default();
+        ttl = read_ttl(&mut body).or_else(|| state.info.thread_ttl());
+        seed = read_supersteps(&mut body);
     }
     body.finish()?;
     let user_id = Some(required_user_id().map_err(|error| ApiError::Internal(error.to_string()))?);
-    let new = NewThread { thread_id: thread_id.clone(), user_id, assistant, metadata, at: state.clock.now() };
-    let exists = || ApiError::Conflict(format!("Thread with ID {thread_id} already exists"));
+    let at = state.clock.now();
+    let new = NewThread { thread_id: thread_id.clone(), user_id, assistant, assistant_id: None, metadata, ttl, at };
     match state.threads.create(new).await? {
-        Created::New(record) => Ok(Json(thread_json(&record, ThreadFacts::default(), dialect))),
+        Created::New(record) if seed.is_empty() => Ok(Json(thread_json(&record, ThreadFacts::default(), dialect))),
+        Created::New(record) => {
+            let seeded = to_its_end(&state, "seed a thread", seeded(Arc::clone(&state), record, seed, dialect)).await?;
+            let facts = thread_facts(&state, &seeded, dialect).await?;
+            Ok(Json(thread_json(&seeded, facts, dialect)))
+        }
         Created::Existing(record) if keep_existing => {
             let facts = if dialect.is_platform() { thread_facts(&state, &record, dialect).await? } else { ThreadFacts::default() };
             Ok(Json(thread_json(&record, facts, dialect)))
         }
-        Created::Existing(_) | Created::Taken => Err(exists()),
+        Created::Existing(_) | Created::Taken => Err(ApiError::Conflict(format!("Thread with ID {thread_id} already exists"))),
     }
+}
+
+/// The state updates that make a thread's first state, in order.
+fn read_supersteps(body: &mut Fields) -> Vec<Map<String, Value>> {
+    let Some(sent) = body.value("supersteps").cloned() else { return Vec::new() };
+    let updates_of = |step: &Value| -> Option<Vec<Map<String, Value>>> {
+        step.get("updates")?.as_array()?.iter().map(|update| update.as_object().cloned()).collect()
+    };
+    let steps: Option<Vec<_>> = sent.as_array().and_then(|steps| steps.iter().map(updates_of).collect());
+    let Some(steps) = steps else {
+        let msg = "supersteps should be a list of {\"updates\": [{\"values\", \"as_node\"}]}";
+        return body.refuse("list_type", "supersteps", msg, &sent).unwrap_or_default();
+    };
+    let mut updates: Vec<_> = steps.into_iter().flatten().collect();
+    for update in &mut updates {
+        let loc = || vec!["body".into(), "supersteps".into(), "updates".into()];
+        let issue = match update.get("as_node") {
+            Some(Value::String(_)) if update.get("command").is_none_or(Value::is_null) => None,
+            Some(Value::String(_)) => {
+                Some(Issue::new("unsupported_thread_option", loc(), "commands in supersteps are not supported", &Value::Null))
+            }
+            _ => Some(Issue::new("missing", loc(), "Field required: as_node", &Value::Object(update.clone()))),
+        };
+        if let Some(issue) = issue {
+            body.push(issue);
+        }
+        if update.get("as_node").is_some_and(|node| node == "__input__") {
+            update.insert("as_node".to_owned(), json!("__start__"));
+        }
+    }
+    updates
+}
+
+/// Applies the updates one after the other; if one is refused there is no thread.
+async fn seeded(
+    state: Arc<GatewayState>,
+    record: ThreadRecord,
+    seed: Vec<Map<String, Value>>,
+    dialect: Dialect,
+) -> Result<ThreadRecord, ApiError> {
+    for update in seed {
+        let ids = Ids::of_thread(&record.thread_id, dialect);
+        if let Err(refused) = update_state(State(Arc::clone(&state)), dialect, ids, Body(Fields::new("body", update))).await {
+            state.threads.delete(&record.thread_id, &Owner::Auto).await?;
+            return Err(refused);
+        }
+    }
+    require_thread(&state, &record.thread_id).await
 }

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use deerflow_domain::threads::Deleted;
+use deerflow_domain::threads::{Deleted, ThreadSearch};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::{Owner, effective_user_id};
 use serde_json::json;
@@ -30,20 +30,39 @@ pub(crate) async fn delete(State(state): App, dialect: Dialect, ids: Ids) -> Rep
     }
 }
 
-/// Removes several; those that are busy or unknown stay out of the count.
+/// Removes several, or their past; those that are busy or unknown stay out of the count.
 pub(crate) async fn prune(State(state): App, dialect: Dialect, Body(mut body): Body) -> Answer {
     let threads = body.texts("thread_ids");
     if threads.is_none() && body.value("thread_ids").is_none() {
         body.missing("thread_ids");
     }
-    body.word("strategy", &[("delete", ())]);
+    // DeerFlow knows one way.
+    let ways: &[(&str, bool)] = if dialect.is_platform() { &[("delete", false), ("keep_latest", true)] } else { &[("delete", false)] };
+    let keep_latest = body.word("strategy", ways).unwrap_or_default();
     body.finish()?;
+    let threads: Vec<ThreadId> =
+        threads.unwrap_or_default().iter().map(|thread| parse_thread_id(thread, dialect, "body")).collect::<Result<_, _>>()?;
     let mut pruned = 0_u64;
-    for thread in threads.unwrap_or_default() {
-        let thread = parse_thread_id(&thread, dialect, "body")?;
-        pruned += u64::from(remove(&state, &thread).await? == Deleted::Done);
+    for thread in &threads {
+        let done = if keep_latest { state.threads.forget_past(thread, &Owner::Auto).await? } else { remove(&state, thread).await? };
+        pruned += u64::from(done == Deleted::Done);
     }
     Ok(Json(json!({ "pruned_count": pruned })))
+}
+
+/// Removes every thread that a search finds, except those that are busy.
+pub(crate) async fn delete_matching(state: &Arc<GatewayState>, search: ThreadSearch) -> Result<(), ApiError> {
+    let mut kept = 0;
+    loop {
+        let page = ThreadSearch { limit: 100, offset: kept, ..search.clone() };
+        let found = state.threads.search(&page, &Owner::Auto).await?;
+        for thread in &found {
+            kept += usize::from(remove(state, &thread.thread_id).await? == Deleted::Busy);
+        }
+        if found.len() < page.limit {
+            return Ok(());
+        }
+    }
 }
 
 /// Removes the row, then the files.

@@ -11,7 +11,7 @@ use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
 use crate::extract::{Ids, OptionalBody, Query};
 use crate::input::{before_cursor, checkpoint_of};
-use crate::reads::{Moment, messages};
+use crate::reads::{Moment, messages, successor};
 use crate::routes::{Answer, App};
 use crate::state::GatewayState;
 use crate::wire::{history_entry_json, state_json, values_json};
@@ -77,7 +77,12 @@ async fn history(state: &GatewayState, thread: &ThreadId, query: HistoryQuery, f
         entries.push(match dialect {
             Dialect::DeerFlow => deerflow_entry(state, snapshot, index == 0, moment).await?,
             // Each checkpoint as it was written: it is what forks start from.
-            Dialect::Platform => state_json(snapshot, values_json(snapshot, messages(state, snapshot, moment, dialect).await?), dialect),
+            Dialect::Platform => {
+                let values = values_json(snapshot, messages(state, snapshot, moment, dialect).await?);
+                let follows = |later: &&Snapshot| later.meta.parent_id.as_ref() == Some(&snapshot.meta.checkpoint_id);
+                let asked = if index == 0 && moment == Moment::Past { successor(state, snapshot, dialect).await? } else { None };
+                state_json(snapshot, values, snapshots[..index].iter().rfind(follows).or(asked.as_ref()), dialect)
+            }
         });
     }
     Ok(Json(Value::Array(entries)))

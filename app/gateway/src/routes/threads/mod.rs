@@ -5,6 +5,7 @@ mod create;
 mod delete;
 mod get;
 mod history;
+mod options;
 mod patch;
 mod search;
 mod state;
@@ -12,7 +13,7 @@ mod update_state;
 
 pub(crate) use copy::copy;
 pub(crate) use create::create;
-pub(crate) use delete::{delete, prune};
+pub(crate) use delete::{delete, delete_matching, prune};
 pub(crate) use get::get;
 pub(crate) use history::{by_body as history_by_body, by_query as history_by_query};
 pub(crate) use patch::patch;
@@ -24,6 +25,8 @@ use axum::http::HeaderValue;
 use axum::response::Response;
 use serde_json::{Map, Value};
 
+use crate::dialect::Dialect;
+
 /// Adds headers whose values are plain numbers.
 pub(crate) fn add_headers(response: &mut Response, headers: Vec<(&'static str, String)>) {
     for (name, value) in headers {
@@ -34,9 +37,10 @@ pub(crate) fn add_headers(response: &mut Response, headers: Vec<(&'static str, S
 }
 
 /// Metadata without the keys that only the server sets.
-fn client_metadata(mut metadata: Map<String, Value>) -> Map<String, Value> {
-    for key in ["owner_id", "user_id", "thread_id", "run_id", "assistant_id", "cron_id", "auth_token"] {
-        metadata.shift_remove(key);
+pub(crate) fn client_metadata(mut metadata: Map<String, Value>, dialect: Dialect) -> Map<String, Value> {
+    let of_deerflow: &[&str] = if dialect.is_platform() { &[] } else { &["owner_id", "user_id"] };
+    for key in ["thread_id", "run_id", "assistant_id", "cron_id", "auth_token"].iter().chain(of_deerflow) {
+        metadata.shift_remove(*key);
     }
     metadata
 }

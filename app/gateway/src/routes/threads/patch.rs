@@ -8,6 +8,7 @@ use deerflow_domain::threads::ThreadPatch;
 use harness::runtime::actor_context::Owner;
 
 use super::client_metadata;
+use super::options::read_ttl;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids};
@@ -17,11 +18,12 @@ use crate::wire::{ThreadFacts, thread_json};
 
 pub(crate) async fn patch(State(state): App, dialect: Dialect, ids: Ids, headers: HeaderMap, Body(mut body): Body) -> Reply {
     let thread = ids.thread()?;
-    let metadata = client_metadata(body.object("metadata").unwrap_or_default());
+    let metadata = client_metadata(body.object("metadata").unwrap_or_default(), dialect);
+    let ttl = if dialect.is_platform() { read_ttl(&mut body) } else { None };
     body.finish()?;
     // Pinning does not make a thread newer.
-    let touch = !metadata.is_empty() && metadata.keys().any(|key| key != "deerflow_pinned");
-    let patch = ThreadPatch { metadata, touch, ..ThreadPatch::default() };
+    let touch = ttl.is_some() || metadata.keys().any(|key| key != "deerflow_pinned");
+    let patch = ThreadPatch { metadata, ttl, touch, ..ThreadPatch::default() };
     let patched = state.threads.patch(&thread, patch, &Owner::Auto, state.clock.now()).await?;
     let record = patched.ok_or_else(|| ApiError::ThreadNotFound(thread.to_string()))?;
     if headers.get("prefer").is_some_and(|prefer| prefer == "return=minimal") {

@@ -1,19 +1,24 @@
 //! `POST /threads/search` and `/threads/count`.
 
+use std::collections::HashMap;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::IntoResponse;
-use deerflow_domain::threads::{ThreadRecord, ThreadSearch, ThreadSort};
+use deerflow_domain::containment::facts;
+use deerflow_domain::threads::{AssistantFilter, ThreadRecord, ThreadSearch, ThreadSort};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::ThreadStatus;
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
 use super::add_headers;
+use super::options::{Segment, extracted, read_extract};
+use crate::assistants::defaults;
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
 use crate::extract::{Fields, OptionalBody, parse_thread_id};
-use crate::reads::thread_facts;
-use crate::routes::{Answer, App, Reply, paging};
+use crate::routes::{Answer, App, Reply, paged};
 use crate::state::GatewayState;
 use crate::wire::{ThreadFacts, select, thread_json};
 
@@ -29,11 +34,16 @@ const STATUSES: &[(&str, ThreadStatus)] = &[
 
 const SORTS: &[(&str, ThreadSort)] = &[
     ("updated_at", ThreadSort::UpdatedAt),
-    ("state_updated_at", ThreadSort::UpdatedAt),
+    ("state_updated_at", ThreadSort::StateUpdatedAt),
     ("created_at", ThreadSort::CreatedAt),
     ("thread_id", ThreadSort::ThreadId),
     ("status", ThreadSort::Status),
 ];
+
+/// The most entries that a filter may have, those inside of others counted too: each is a condition of a query.
+const MOST_FILTERS: usize = 100;
+/// The most ids that may be asked for.
+const MOST_IDS: usize = 10_000;
 
 const FIELDS: &[&str] = &[
     "thread_id",
@@ -50,53 +60,91 @@ const FIELDS: &[&str] = &[
 ];
 
 pub(crate) async fn search(State(state): App, dialect: Dialect, OptionalBody(mut body): OptionalBody) -> Reply {
-    let search = read_search(&mut body, dialect)?;
+    let search = read_search(&state, &mut body, dialect).await?;
     let fields = read_select(&mut body, dialect);
-    let extract = body.object("extract").filter(|_| dialect.is_platform()).unwrap_or_default();
+    let extract = if dialect.is_platform() { read_extract(&mut body) } else { Vec::new() };
     body.finish()?;
-    let records = state.threads.search(&search, &Owner::Auto).await?;
-    let headers = paging(search.offset, search.limit, records.len());
-    let mut page = Vec::with_capacity(records.len());
-    for record in &records {
-        let facts = listed_facts(&state, record, dialect, &fields).await?;
-        let mut thread = select(thread_json(record, facts, dialect), &fields);
-        if let (false, Some(map)) = (extract.is_empty(), thread.as_object_mut()) {
-            map.insert("extracted".to_owned(), extracted(record, &extract));
-        }
-        page.push(thread);
-    }
+    let one_more = ThreadSearch { limit: search.limit + 1, ..search.clone() };
+    let (records, headers) = paged(state.threads.search(&one_more, &Owner::Auto).await?, search.offset, search.limit);
+    let page = match dialect {
+        Dialect::DeerFlow => records.iter().map(|record| thread_json(record, title_only(record), dialect)).collect(),
+        Dialect::Platform => platform_page(&state, &records, &fields, &extract).await?,
+    };
     let mut response = Json(page).into_response();
     add_headers(&mut response, headers);
     Ok(response)
 }
 
 pub(crate) async fn count(State(state): App, dialect: Dialect, OptionalBody(mut body): OptionalBody) -> Answer {
-    let search = read_search(&mut body, dialect)?;
+    let search = read_search(&state, &mut body, dialect).await?;
     body.finish()?;
     Ok(Json(json!(state.threads.count(&search, &Owner::Auto).await?)))
 }
 
-fn read_search(body: &mut Fields, dialect: Dialect) -> Result<ThreadSearch, ApiError> {
+async fn read_search(state: &GatewayState, body: &mut Fields, dialect: Dialect) -> Result<ThreadSearch, ApiError> {
     let metadata = body.object("metadata").unwrap_or_default();
-    check_metadata(body, &metadata);
     let limit = body.number("limit", 1..=1000).unwrap_or_else(|| dialect.search_limit());
     let offset = body.number("offset", 0..=u64::from(u32::MAX)).unwrap_or_default();
     let ids = body.texts("ids").unwrap_or_default();
-    if let Some(values) = body.value("values").filter(|values| values.as_object().is_none_or(|values| !values.is_empty())).cloned() {
-        // Ignoring the filter would find threads that were not asked for.
-        let loc = vec!["body".into(), "values".into()];
-        body.push(Issue::new("unsupported_filter", loc, "threads cannot be searched by values", &values));
+    if ids.len() > MOST_IDS {
+        let _none: Option<()> = body.refuse("too_long", "ids", format!("ids should have at most {MOST_IDS} items"), &ids.len().into());
     }
-    Ok(ThreadSearch {
+    let mut search = ThreadSearch {
         ids: ids.iter().map(|id| parse_thread_id(id, dialect, "body")).collect::<Result<_, _>>()?,
-        metadata,
         status: body.word("status", STATUSES),
         sort_by: body.word("sort_by", SORTS).unwrap_or_default(),
         ascending: body.word("sort_order", &[("asc", true), ("desc", false), ("ASC", true), ("DESC", false)]).unwrap_or_default(),
-        pinned_first: dialect == Dialect::DeerFlow,
         limit: limit as usize,
         offset: offset as usize,
-    })
+        ..ThreadSearch::default()
+    };
+    match dialect {
+        Dialect::DeerFlow => {
+            check_metadata(body, &metadata);
+            refuse_values(body, body.value("values").cloned().filter(|values| values.as_object().is_none_or(|values| !values.is_empty())));
+            search.metadata = metadata;
+            search.pinned_first = true;
+            if search.sort_by == ThreadSort::StateUpdatedAt {
+                search.sort_by = ThreadSort::UpdatedAt;
+            }
+        }
+        Dialect::Platform => {
+            search.values = body.object("values").unwrap_or_default();
+            refuse_values(body, search.values.get("messages").cloned());
+            for (key, filter) in [("metadata", &metadata), ("values", &search.values)] {
+                let entries = facts(filter).len();
+                if entries > MOST_FILTERS {
+                    let text = format!("{key} should have at most {MOST_FILTERS} entries in all");
+                    let _none: Option<()> = body.refuse("too_long", key, text, &entries.into());
+                }
+            }
+            read_assistant(state, metadata, &mut search).await;
+        }
+    }
+    Ok(search)
+}
+
+/// Ignoring a filter would find threads that were not asked for.
+fn refuse_values(body: &mut Fields, values: Option<Value>) {
+    if let Some(values) = values {
+        let loc = vec!["body".into(), "values".into()];
+        body.push(Issue::new("unsupported_filter", loc, "threads cannot be searched by these values", &values));
+    }
+}
+
+/// A thread's graph and assistant are shown in its metadata and kept beside it.
+async fn read_assistant(state: &GatewayState, mut metadata: Map<String, Value>, search: &mut ThreadSearch) {
+    if let Some(graph) = metadata.get("graph_id").and_then(Value::as_str) {
+        search.graph = Some(graph.to_owned());
+        metadata.shift_remove("graph_id");
+    }
+    if let Some(id) = metadata.get("assistant_id").and_then(Value::as_str) {
+        let uuid = Uuid::parse_str(id).ok();
+        let own = defaults(state).await.into_iter().find(|assistant| Some(assistant.id) == uuid);
+        search.assistant = Some(AssistantFilter { id: id.to_owned(), graph: own.map(|own| own.content.graph) });
+        metadata.shift_remove("assistant_id");
+    }
+    search.metadata = metadata;
 }
 
 /// Filters go into queries of the store: only keys and values that every store compares in the same way.
@@ -124,33 +172,40 @@ fn read_select(body: &mut Fields, dialect: Dialect) -> Vec<String> {
     if !dialect.is_platform() {
         return Vec::new();
     }
-    let fields = body.texts("select").unwrap_or_default();
-    if let Some(unknown) = fields.iter().find(|field| !FIELDS.contains(&field.as_str())) {
-        let loc = vec!["body".into(), "select".into()];
-        body.push(Issue::new("literal_error", loc, format!("Input should be one of {FIELDS:?}"), &unknown.as_str().into()));
-    }
-    fields
+    body.names("select", FIELDS).unwrap_or_default()
 }
 
-/// DeerFlow lists titles only, from the row; the platform shows whole values unless they are not selected.
-async fn listed_facts(state: &GatewayState, record: &ThreadRecord, dialect: Dialect, fields: &[String]) -> Result<ThreadFacts, ApiError> {
-    if !dialect.is_platform() {
-        let title = record.title.as_ref().map(|title| ("title".to_owned(), Value::from(title.as_str())));
-        return Ok(ThreadFacts { values: Some(title.into_iter().collect()), ..ThreadFacts::default() });
-    }
-    let wanted = |name: &str| fields.is_empty() || fields.iter().any(|field| field == name);
-    if ["values", "interrupts", "error"].into_iter().any(wanted) {
-        thread_facts(state, record, dialect).await
+/// DeerFlow lists titles only, from the row.
+fn title_only(record: &ThreadRecord) -> ThreadFacts {
+    let title = record.title.as_ref().map(|title| ("title".to_owned(), Value::from(title.as_str())));
+    ThreadFacts { values: Some(title.into_iter().collect()), ..ThreadFacts::default() }
+}
+
+/// Whole threads, or what is selected of them; what is in them is read at once for the page, and only if it is shown.
+async fn platform_page(
+    state: &GatewayState,
+    records: &[ThreadRecord],
+    fields: &[String],
+    extract: &[(String, Vec<Segment>)],
+) -> Result<Vec<Value>, ApiError> {
+    const INSIDE: [&str; 3] = ["values", "interrupts", "error"];
+    let selected = fields.is_empty() || fields.iter().any(|field| INSIDE.contains(&field.as_str()));
+    let looked_into = |path: &[Segment]| matches!(path.first(), Some(Segment::Key(root)) if INSIDE.contains(&root.as_str()));
+    let contents = if selected || extract.iter().any(|(_, path)| looked_into(path)) {
+        let ids: Vec<_> = records.iter().map(|record| record.thread_id.clone()).collect();
+        state.threads.contents(&ids).await?
     } else {
-        Ok(ThreadFacts::default())
-    }
-}
-
-/// `{"alias": "metadata.x.y"}` as `{"alias": <value>}`.
-fn extracted(record: &ThreadRecord, wanted: &Map<String, Value>) -> Value {
-    let look_up = |path: &str| {
-        let pointer: String = path.strip_prefix("metadata.")?.split('.').map(|part| format!("/{part}")).collect();
-        Value::Object(record.metadata.clone()).pointer(&pointer).cloned()
+        HashMap::new()
     };
-    wanted.iter().map(|(alias, path)| (alias.clone(), path.as_str().and_then(look_up).unwrap_or_default())).collect::<Map<_, _>>().into()
+    let shown = |record: &ThreadRecord| {
+        let facts = contents.get(&record.thread_id).map(ThreadFacts::of).unwrap_or_default();
+        let thread = thread_json(record, facts, Dialect::Platform);
+        let taken = extracted(&thread, extract);
+        let mut thread = select(thread, fields);
+        if let (false, Some(map)) = (taken.is_empty(), thread.as_object_mut()) {
+            map.insert("extracted".to_owned(), taken.into());
+        }
+        thread
+    };
+    Ok(records.iter().map(shown).collect())
 }

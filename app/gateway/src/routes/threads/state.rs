@@ -7,22 +7,24 @@ use serde_json::Value;
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Body, Ids};
+use crate::extract::{Body, Ids, Query};
 use crate::input::checkpoint_of;
-use crate::reads::{Moment, messages, require_thread};
+use crate::reads::{Moment, messages, require_thread, successor};
 use crate::routes::{Answer, App};
 use crate::state::GatewayState;
 use crate::wire::{empty_state_json, state_json, values_json};
 
 /// The newest state.
-pub(crate) async fn state(State(state): App, dialect: Dialect, ids: Ids) -> Answer {
+pub(crate) async fn state(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Answer {
     let thread = ids.thread()?;
+    check_subgraphs(&query, dialect)?;
     Ok(Json(state_of(&state, &thread, None, dialect).await?))
 }
 
 /// The state at the checkpoint in the path.
-pub(crate) async fn at(State(state): App, dialect: Dialect, ids: Ids) -> Answer {
+pub(crate) async fn at(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Answer {
     let thread = ids.thread()?;
+    check_subgraphs(&query, dialect)?;
     let checkpoint = ids.checkpoint()?;
     Ok(Json(state_of(&state, &thread, Some(&checkpoint), dialect).await?))
 }
@@ -30,9 +32,23 @@ pub(crate) async fn at(State(state): App, dialect: Dialect, ids: Ids) -> Answer 
 /// The state at the checkpoint in the body.
 pub(crate) async fn at_body(State(state): App, dialect: Dialect, ids: Ids, Body(mut body): Body) -> Answer {
     let thread = ids.thread()?;
+    if dialect.is_platform() {
+        if body.value("checkpoint").is_none() {
+            body.missing("checkpoint");
+        }
+        body.flag("subgraphs");
+    }
     let checkpoint = checkpoint_of(&mut body, Some(&thread), dialect)?.map(|reference| reference.checkpoint_id);
     body.finish()?;
     Ok(Json(state_of(&state, &thread, checkpoint.as_ref(), dialect).await?))
+}
+
+/// No state has others inside, so the flag means nothing; it must be one, though.
+fn check_subgraphs(query: &Query, dialect: Dialect) -> Result<(), ApiError> {
+    if dialect.is_platform() {
+        query.flag("subgraphs")?;
+    }
+    Ok(())
 }
 
 /// The state's JSON, as the dialect shows it.
@@ -51,5 +67,6 @@ pub(crate) async fn state_of(
     };
     let moment = if checkpoint.is_some() { Moment::Past } else { Moment::Newest };
     let messages = messages(state, &snapshot, moment, dialect).await?;
-    Ok(state_json(&snapshot, values_json(&snapshot, messages), dialect))
+    let successor = if moment == Moment::Past { successor(state, &snapshot, dialect).await? } else { None };
+    Ok(state_json(&snapshot, values_json(&snapshot, messages), successor.as_ref(), dialect))
 }

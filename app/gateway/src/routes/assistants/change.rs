@@ -1,0 +1,89 @@
+//! `POST /assistants`, `PATCH` and `DELETE /assistants/{id}`.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use deerflow_domain::assistants::{AssistantContent, AssistantPatch, CreatedAssistant, NewAssistant};
+use deerflow_domain::threads::ThreadSearch;
+use harness::runtime::actor_context::{Owner, required_user_id};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{id_of, read_setup, refuse_default};
+use crate::assistants::{find, require_graph};
+use crate::dialect::Dialect;
+use crate::error::ApiError;
+use crate::extract::{Body, Ids, Query};
+use crate::routes::threads::{client_metadata, delete_matching};
+use crate::routes::{Answer, App, Reply};
+use crate::wire::assistant_json;
+
+pub(crate) async fn create(State(state): App, dialect: Dialect, mut body: Body) -> Answer {
+    let (config, context) = read_setup(&mut body)?;
+    let Body(mut body) = body;
+    let id = body.text("assistant_id");
+    let graph = body.required_text("graph_id");
+    let name = body.text("name").unwrap_or_else(|| "Untitled".to_owned());
+    let description = body.text("description");
+    let metadata = client_metadata(body.object("metadata").unwrap_or_default(), dialect);
+    let keep_existing = body.word("if_exists", &[("raise", false), ("do_nothing", true)]).unwrap_or_default();
+    body.finish()?;
+    let id = match id {
+        Some(id) => Uuid::parse_str(&id).map_err(|_| ApiError::Unprocessable("Invalid assistant ID: must be a UUID".to_owned()))?,
+        None => state.ids.random(),
+    };
+    require_graph(&state, &graph).await?;
+    let exists = || ApiError::Conflict(format!("Assistant {id} already exists"));
+    if refuse_default(&state, id).await.is_err() {
+        let held = find(&state, id).await?.filter(|_| keep_existing).ok_or_else(exists)?;
+        return Ok(Json(assistant_json(&held, dialect)));
+    }
+    let content =
+        AssistantContent { graph, name, description, config: config.unwrap_or_default(), context: context.unwrap_or_default(), metadata };
+    let user_id = Some(required_user_id().map_err(|error| ApiError::Internal(error.to_string()))?);
+    let new = NewAssistant { id, user_id, content: content.mirrored(), at: state.clock.now() };
+    match state.assistant_store.create(new).await? {
+        CreatedAssistant::New(made) => Ok(Json(assistant_json(&made, dialect))),
+        CreatedAssistant::Existing(held) if keep_existing => Ok(Json(assistant_json(&held, dialect))),
+        CreatedAssistant::Existing(_) | CreatedAssistant::Taken => Err(exists()),
+    }
+}
+
+pub(crate) async fn patch(State(state): App, dialect: Dialect, ids: Ids, mut body: Body) -> Answer {
+    let id = id_of(&ids)?;
+    let (config, context) = read_setup(&mut body)?;
+    let Body(mut body) = body;
+    let graph = body.text("graph_id");
+    let patch = AssistantPatch {
+        name: body.text("name"),
+        description: body.text("description"),
+        metadata: client_metadata(body.object("metadata").unwrap_or_default(), dialect),
+        graph: graph.clone(),
+        config,
+        context,
+    };
+    body.finish()?;
+    refuse_default(&state, id).await?;
+    if let Some(graph) = graph {
+        require_graph(&state, &graph).await?;
+    }
+    let patched = state.assistant_store.patch(id, patch, &Owner::Auto, state.clock.now()).await?;
+    let patched = patched.ok_or_else(|| ApiError::NotFound(format!("Assistant {id} not found")))?;
+    Ok(Json(assistant_json(&patched, dialect)))
+}
+
+/// With `delete_threads` the threads go too whose runs used the assistant, except those on which a run is active.
+pub(crate) async fn delete(State(state): App, ids: Ids, query: Query) -> Reply {
+    let id = id_of(&ids)?;
+    let with_threads = query.flag("delete_threads")?.unwrap_or_default();
+    refuse_default(&state, id).await?;
+    if !state.assistant_store.delete(id, &Owner::Auto).await? {
+        return Err(ApiError::NotFound(format!("Assistant with ID {id} not found")));
+    }
+    if with_threads {
+        let metadata = [("assistant_id".to_owned(), json!(id.to_string()))].into_iter().collect();
+        delete_matching(&state, ThreadSearch { metadata, ..ThreadSearch::default() }).await?;
+    }
+    Ok(StatusCode::NO_CONTENT.into_response())
+}

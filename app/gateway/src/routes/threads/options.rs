@@ -1,0 +1,161 @@
+//! Options of threads that several routes read: how long they stay, and what is taken out of them for a list.
+
+use chrono::TimeDelta;
+use serde_json::{Map, Value};
+
+use crate::error::Issue;
+use crate::extract::Fields;
+
+/// The longest time to stay that is taken: a hundred years, in minutes.
+const LONGEST_TTL: f64 = 100.0 * 366.0 * 24.0 * 60.0;
+/// The most values that are taken out of each thread of a list.
+const MOST_EXTRACTED: usize = 10;
+
+/// How long a thread stays after its last change: `{"ttl": <minutes>, "strategy": "delete"}`, or the minutes alone.
+pub(super) fn read_ttl(body: &mut Fields) -> Option<TimeDelta> {
+    let sent = body.value("ttl")?.clone();
+    let minutes = match &sent {
+        Value::Object(ttl) => {
+            match ttl.get("strategy").map(Value::as_str) {
+                None | Some(Some("delete")) => {}
+                Some(Some("keep_latest")) => {
+                    return body.refuse("unsupported_ttl", "ttl", "ttl strategy keep_latest is not supported", &sent);
+                }
+                Some(_) => return body.refuse("literal_error", "ttl", "ttl strategy should be 'delete'", &sent),
+            }
+            match ttl.get("ttl") {
+                Some(minutes) => minutes,
+                None => return None,
+            }
+        }
+        minutes => minutes,
+    };
+    match minutes.as_f64().filter(|minutes| *minutes > 0.0 && *minutes <= LONGEST_TTL) {
+        Some(minutes) => Some(TimeDelta::microseconds((minutes * 60_000_000.0) as i64)),
+        None => body.refuse("ttl_type", "ttl", "ttl should be a number of minutes greater than 0", &sent),
+    }
+}
+
+/// Values to take out of each thread, by alias: paths such as `metadata.owner` or `values.messages[-1].content`.
+pub(super) fn read_extract(body: &mut Fields) -> Vec<(String, Vec<Segment>)> {
+    let sent = body.object("extract").unwrap_or_default();
+    if sent.len() > MOST_EXTRACTED {
+        let text = format!("extract should have at most {MOST_EXTRACTED} entries");
+        let _none: Option<()> = body.refuse("too_long", "extract", text, &Value::from(sent.len()));
+        return Vec::new();
+    }
+    let mut extract = Vec::with_capacity(sent.len());
+    for (alias, path) in sent {
+        match path.as_str().and_then(read_path) {
+            Some(path) => extract.push((alias, path)),
+            None => {
+                let loc = vec!["body".into(), "extract".into(), alias.into()];
+                body.push(Issue::new("extract_path", loc, "should be a path such as metadata.owner or values.messages[-1].content", &path));
+            }
+        }
+    }
+    extract
+}
+
+/// A step into a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Segment {
+    /// An entry of an object.
+    Key(String),
+    /// An element of a list, from its end when negative.
+    Index(i64),
+}
+
+/// Roots of paths: the parts of a thread that hold something to go into.
+const ROOTS: &[&str] = &["metadata", "values", "config", "interrupts", "error"];
+
+fn read_path(text: &str) -> Option<Vec<Segment>> {
+    let mut path = Vec::new();
+    for part in text.split('.') {
+        let (key, mut rest) = part.split_at(part.find('[').unwrap_or(part.len()));
+        if key.is_empty() {
+            return None;
+        }
+        path.push(Segment::Key(key.to_owned()));
+        while !rest.is_empty() {
+            let (index, after) = rest.strip_prefix('[')?.split_once(']')?;
+            path.push(Segment::Index(index.parse().ok()?));
+            rest = after;
+        }
+    }
+    let rooted = path.len() > 1 && matches!(path.first(), Some(Segment::Key(root)) if ROOTS.contains(&root.as_str()));
+    rooted.then_some(path)
+}
+
+/// The value at a path, null where there is none.
+pub(super) fn taken(thread: &Value, path: &[Segment]) -> Value {
+    let step = |at: &'_ Value, segment: &Segment| -> Option<Value> {
+        match segment {
+            Segment::Key(key) => at.get(key).cloned(),
+            Segment::Index(index) => {
+                let items = at.as_array()?;
+                let place = if *index < 0 { i64::try_from(items.len()).ok()? + index } else { *index };
+                items.get(usize::try_from(place).ok()?).cloned()
+            }
+        }
+    };
+    let Some((first, rest)) = path.split_first() else { return Value::Null };
+    let begin = step(thread, first);
+    rest.iter().fold(begin, |at, segment| step(&at?, segment)).unwrap_or_default()
+}
+
+/// All values of a thread that were asked for.
+pub(super) fn extracted(thread: &Value, extract: &[(String, Vec<Segment>)]) -> Map<String, Value> {
+    extract.iter().map(|(alias, path)| (alias.clone(), taken(thread, path))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_path_leads_into_objects_and_lists_from_both_ends() {
+        let thread = json!({ "metadata": { "a": { "b": 1 } }, "values": { "messages": [{ "content": "x" }, { "content": "y" }] } });
+        for (path, value) in [
+            ("metadata.a.b", json!(1)),
+            ("metadata.a", json!({ "b": 1 })),
+            ("metadata.c.d", json!(null)),
+            ("values.messages[0].content", json!("x")),
+            ("values.messages[-1].content", json!("y")),
+            ("values.messages[9].content", json!(null)),
+            ("values.messages[-9]", json!(null)),
+        ] {
+            assert_eq!(taken(&thread, &read_path(path).unwrap()), value, "{path}");
+        }
+        for bad in ["", "metadata", "metadata.", ".a", "values.messages[x]", "values.messages[0", "secret.a", "values.a[0]b"] {
+            assert_eq!(read_path(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_time_to_stay_is_checked() {
+        let read = |ttl: Value| {
+            let mut body = Fields::new("body", Map::from_iter([("ttl".to_owned(), ttl)]));
+            let ttl = read_ttl(&mut body);
+            body.finish().map(|()| ttl.map(|ttl| ttl.num_milliseconds())).map_err(|_| ())
+        };
+        assert_eq!(read(json!({ "ttl": 5 })), Ok(Some(300_000)));
+        assert_eq!(read(json!({ "ttl": 0.5, "strategy": "delete" })), Ok(Some(30_000)));
+        assert_eq!(read(json!(2)), Ok(Some(120_000)));
+        assert_eq!(read(json!(null)), Ok(None));
+        assert_eq!(read(json!({})), Ok(None));
+        for bad in [
+            json!({ "ttl": null }),
+            json!({ "ttl": 0 }),
+            json!({ "ttl": "5" }),
+            json!(-1),
+            json!(1e300),
+            json!([5]),
+            json!({ "ttl": 5, "strategy": "keep" }),
+        ] {
+            assert_eq!(read(bad.clone()), Err(()), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Assistants and their versions as clients see them.
+
+use deerflow_domain::assistants::{Assistant, AssistantVersion};
+use harness::clock::iso;
+use serde_json::{Value, json};
+
+use crate::dialect::Dialect;
+
+/// The assistant. DeerFlow calls it by its graph.
+pub fn assistant_json(assistant: &Assistant, dialect: Dialect) -> Value {
+    let content = &assistant.content;
+    let id = if dialect.is_platform() { assistant.id.to_string() } else { content.graph.clone() };
+    json!({
+        "assistant_id": id,
+        "graph_id": content.graph,
+        "config": content.config,
+        "context": content.context,
+        "metadata": content.metadata,
+        "name": content.name,
+        "created_at": iso(assistant.created_at),
+        "updated_at": iso(assistant.updated_at),
+        "version": assistant.version,
+        "description": content.description,
+    })
+}
+
+/// One of its versions.
+pub fn version_json(version: &AssistantVersion) -> Value {
+    let content = &version.content;
+    json!({
+        "assistant_id": version.id,
+        "version": version.version,
+        "graph_id": content.graph,
+        "config": content.config,
+        "context": content.context,
+        "metadata": content.metadata,
+        "created_at": iso(version.created_at),
+        "name": content.name,
+        "description": content.description,
+    })
+}

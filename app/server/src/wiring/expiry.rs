@@ -1,0 +1,27 @@
+//! Looks for threads whose time is over, again and again.
+
+use std::sync::Arc;
+
+use deerflow_gateway::{GatewayState, sweep_threads};
+use harness::runtime::tasks::{TaskKind, Tasks};
+
+use crate::config::ConfigHandle;
+
+/// Sweeps at the pace of the configuration in force.
+pub(super) fn follow(config: &ConfigHandle, state: Arc<GatewayState>, tasks: &Tasks) {
+    let (config, token) = (config.clone(), tasks.token().clone());
+    tasks.spawn(TaskKind::Service, "thread expiry", async move {
+        loop {
+            match sweep_threads(&state).await {
+                Ok(0) => {}
+                Ok(threads) => tracing::info!(threads, "deleted threads whose time was over"),
+                Err(error) => tracing::warn!(%error, "threads whose time is over stay until the next look"),
+            }
+            let pause = config.current().checkpointer.ttl.sweep_interval();
+            tokio::select! {
+                () = token.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    });
+}

@@ -1,0 +1,83 @@
+//! Assistants in the database: a row each for what is in force, and a row for every version.
+
+mod row;
+mod search;
+mod write;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use deerflow_domain::assistants::{
+    Assistant, AssistantPatch, AssistantSearch, AssistantStore, AssistantVersion, CreatedAssistant, NewAssistant, VersionQuery,
+};
+use deerflow_domain::containment::contains;
+use harness::runtime::actor_context::Owner;
+use harness::runtime::runs::store::StoreError;
+use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder};
+use uuid::Uuid;
+
+use crate::connect::Database;
+use crate::entity::{assistant, assistant_version};
+use crate::error::read;
+
+/// Assistants over SQL.
+#[derive(Debug, Clone)]
+pub struct SqlAssistantStore {
+    db: Database,
+}
+
+impl SqlAssistantStore {
+    /// A view of `db`.
+    pub fn new(db: Database) -> Self {
+        Self { db }
+    }
+}
+
+#[async_trait]
+impl AssistantStore for SqlAssistantStore {
+    async fn create(&self, assistant: NewAssistant) -> Result<CreatedAssistant, StoreError> {
+        self.db.writes().run(assistant, |tx, new| Box::pin(write::create(tx, new))).await
+    }
+
+    async fn get(&self, id: Uuid, owner: &Owner) -> Result<Option<Assistant>, StoreError> {
+        let found = search::owned(assistant::Entity::find_by_id(id.to_string()), owner)?.one(self.db.reads()).await;
+        read(found.and_then(|row| row.map(row::record).transpose()))
+    }
+
+    async fn search(&self, search: &AssistantSearch, owner: &Owner) -> Result<Vec<Assistant>, StoreError> {
+        search::search(self.db.reads(), search, owner).await
+    }
+
+    async fn count(&self, search: &AssistantSearch, owner: &Owner) -> Result<u64, StoreError> {
+        if search.name.is_none() && search.metadata.is_empty() {
+            return read(search::of_graph(search, owner)?.count(self.db.reads()).await);
+        }
+        let all = AssistantSearch { limit: usize::MAX, offset: 0, ..search.clone() };
+        Ok(self.search(&all, owner).await?.len() as u64)
+    }
+
+    async fn patch(&self, id: Uuid, patch: AssistantPatch, owner: &Owner, at: DateTime<Utc>) -> Result<Option<Assistant>, StoreError> {
+        let work = write::Change { id, user: owner.resolve()?, what: patch, at };
+        self.db.writes().run(work, |tx, work| Box::pin(write::patch(tx, work))).await
+    }
+
+    async fn versions(&self, id: Uuid, query: &VersionQuery, owner: &Owner) -> Result<Option<Vec<AssistantVersion>>, StoreError> {
+        if self.get(id, owner).await?.is_none() {
+            return Ok(None);
+        }
+        let all = assistant_version::Entity::find().filter(assistant_version::Column::AssistantId.eq(id.to_string()));
+        let rows = read(all.order_by_desc(assistant_version::Column::Version).all(self.db.reads()).await)?;
+        let readable = rows.into_iter().filter_map(|row| row::readable(row::version(row)));
+        let matching = readable.filter(|version| contains(&version.content.metadata, &query.metadata));
+        Ok(Some(matching.skip(query.offset).take(query.limit).collect()))
+    }
+
+    async fn set_latest(&self, id: Uuid, version: u32, owner: &Owner, at: DateTime<Utc>) -> Result<Option<Assistant>, StoreError> {
+        let work = write::Change { id, user: owner.resolve()?, what: version, at };
+        self.db.writes().run(work, |tx, work| Box::pin(write::set_latest(tx, work))).await
+    }
+
+    async fn delete(&self, id: Uuid, owner: &Owner) -> Result<bool, StoreError> {
+        let work = (id, owner.resolve()?);
+        self.db.writes().run(work, |tx, (id, user)| Box::pin(write::delete(tx, *id, user.as_deref()))).await
+    }
+}

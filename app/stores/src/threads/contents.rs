@@ -1,0 +1,64 @@
+//! What threads hold besides their rows.
+
+use std::collections::HashMap;
+
+use deerflow_domain::threads::{LastEnd, ThreadContent};
+use harness::ids::ThreadId;
+use harness::runtime::checkpoint::CheckpointError;
+use harness::runtime::runs::RunStatus;
+use harness::runtime::runs::store::StoreError;
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
+
+use crate::checkpoints::newest_snapshots;
+use crate::error::read;
+
+/// Threads of one statement.
+const PER_SELECT: usize = 1_000;
+
+/// States and last ends of these threads.
+pub(super) async fn contents(db: &DatabaseConnection, threads: &[ThreadId]) -> Result<HashMap<ThreadId, ThreadContent>, StoreError> {
+    let mut found: HashMap<ThreadId, ThreadContent> = HashMap::new();
+    for some in threads.chunks(PER_SELECT) {
+        for snapshot in newest_snapshots(db, some).await.map_err(failed)? {
+            let thread = snapshot.meta.thread_id.clone();
+            found.entry(thread).or_default().snapshot = Some(snapshot);
+        }
+        for (thread, end) in last_ends(db, some).await? {
+            found.entry(thread).or_default().last_end = Some(end);
+        }
+    }
+    Ok(found)
+}
+
+fn failed(error: CheckpointError) -> StoreError {
+    match error {
+        CheckpointError::StorageFull => StoreError::NotWritable(error.to_string()),
+        other => StoreError::Failed(other.to_string()),
+    }
+}
+
+/// One look into the runs' index per thread.
+async fn last_ends(db: &DatabaseConnection, threads: &[ThreadId]) -> Result<Vec<(ThreadId, LastEnd)>, StoreError> {
+    let backend = db.get_database_backend();
+    let place = |n: usize| if backend == DbBackend::Postgres { format!("${n}") } else { "?".to_owned() };
+    let places: Vec<String> = (1..=threads.len()).map(place).collect();
+    let sql = format!(
+        "SELECT r.thread_id, r.status, r.error, r.stop_reason \
+         FROM threads_meta t JOIN runs r ON r.run_id = (\
+            SELECT n.run_id FROM runs n WHERE n.thread_id = t.thread_id AND n.status NOT IN ('pending', 'starting', 'running') \
+            ORDER BY n.created_at DESC, n.run_id DESC LIMIT 1) \
+         WHERE t.thread_id IN ({})",
+        places.join(", ")
+    );
+    let values = threads.iter().map(|thread| sea_orm::Value::from(thread.as_str()));
+    let rows = read(db.query_all_raw(Statement::from_sql_and_values(backend, sql, values)).await)?;
+    let mut ends = Vec::with_capacity(rows.len());
+    for row in rows {
+        let (thread, status): (String, String) = read(row.try_get("", "thread_id").and_then(|id| Ok((id, row.try_get("", "status")?))))?;
+        let (error, stop_reason) = read(row.try_get("", "error").and_then(|error| Ok((error, row.try_get("", "stop_reason")?))))?;
+        if let (Ok(thread), Some(status)) = (ThreadId::parse(thread), RunStatus::parse(&status)) {
+            ends.push((thread, LastEnd { status, error, stop_reason }));
+        }
+    }
+    Ok(ends)
+}

@@ -1,0 +1,71 @@
+//! Searches are answered by indexes.
+
+use deerflow_domain::threads::{NewThread, ThreadSearch, ThreadSort, ThreadStore};
+use harness::ids::ThreadId;
+use harness::runtime::runs::ThreadStatus;
+use harness::runtime::tasks::Tasks;
+use sea_orm::{ConnectionTrait, Statement};
+use serde_json::json;
+
+use super::*;
+use crate::threads::SqlThreadStore;
+use crate::{Database, DatabaseConfig};
+
+fn ann() -> Owner {
+    Owner::User("ann".to_owned())
+}
+
+/// How SQLite answers a search.
+async fn plan(db: &Database, search: ThreadSearch) -> String {
+    let asked = statement(db.reads(), &ThreadSearch { limit: 10, ..search }, &ann()).await.unwrap();
+    let explain = Statement { sql: format!("EXPLAIN QUERY PLAN {}", asked.sql), ..asked };
+    let rows = db.reads().query_all_raw(explain).await.unwrap();
+    let lines: Vec<String> = rows.iter().map(|row| row.try_get("", "detail").unwrap()).collect();
+    lines.join("; ")
+}
+
+fn metadata(entries: serde_json::Value) -> ThreadSearch {
+    ThreadSearch { metadata: entries.as_object().cloned().unwrap(), ..ThreadSearch::default() }
+}
+
+#[tokio::test]
+async fn every_order_walks_an_index_and_never_sorts_all_threads() {
+    let tasks = Tasks::new();
+    let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
+    for (sort_by, index) in [
+        (ThreadSort::UpdatedAt, "threads_meta_by_update"),
+        (ThreadSort::StateUpdatedAt, "threads_meta_by_state_update"),
+        (ThreadSort::CreatedAt, "threads_meta_by_creation"),
+        (ThreadSort::ThreadId, "threads_meta_by_id"),
+        (ThreadSort::Status, "threads_meta_by_status"),
+    ] {
+        for ascending in [false, true] {
+            let plan = plan(&db, ThreadSearch { sort_by, ascending, ..ThreadSearch::default() }).await;
+            assert!(plan.contains(&format!("USING INDEX {index} (user_id=?)")), "{sort_by:?}: {plan}");
+            // Threads of one moment may be sorted among themselves.
+            assert!(!plan.contains("USE TEMP B-TREE FOR ORDER BY"), "{sort_by:?}: {plan}");
+        }
+    }
+    let by_status = plan(&db, ThreadSearch { status: Some(ThreadStatus::Busy), ..ThreadSearch::default() }).await;
+    assert!(by_status.contains("threads_meta_by_status (user_id=? AND status=?)") && !by_status.contains("TEMP"), "{by_status}");
+    let pinned = plan(&db, ThreadSearch { pinned_first: true, ..ThreadSearch::default() }).await;
+    assert!(pinned.contains("threads_meta_by_user (user_id=?)") && !pinned.contains("TEMP"), "{pinned}");
+}
+
+#[tokio::test]
+async fn rare_metadata_is_where_a_search_begins() {
+    let tasks = Tasks::new();
+    let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
+    let store = SqlThreadStore::new(db.clone());
+    for n in 0..3_i64 {
+        let metadata = json!({ "mark": n, "of": { "all": true } }).as_object().cloned().unwrap();
+        let at = chrono::DateTime::from_timestamp_micros(n).unwrap();
+        let thread_id = ThreadId::parse(format!("t{n}")).unwrap();
+        let new = NewThread { thread_id, user_id: Some("ann".to_owned()), assistant: None, assistant_id: None, metadata, ttl: None, at };
+        store.create(new).await.unwrap();
+    }
+    for wanted in [json!({ "mark": 1 }), json!({ "of": { "all": true } })] {
+        let plan = plan(&db, metadata(wanted.clone())).await;
+        assert!(plan.contains("threads_meta_1 (thread_id=?)"), "{wanted}: {plan}");
+    }
+}
