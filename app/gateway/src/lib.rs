@@ -24,6 +24,7 @@ mod cors;
 mod edge;
 mod expiry;
 mod metrics;
+mod openapi;
 mod reads;
 mod router;
 mod routes;

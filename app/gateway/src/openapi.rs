@@ -73,7 +73,8 @@ fn path_item((methods, path, tag, summary): &Row) -> Value {
     let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let parameters: Vec<Value> =
         names.map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })).collect();
-    let mut item: Map<String, Value> = methods.split(' ').map(|method| (method.to_owned(), operation(method, path, tag, summary))).collect();
+    let mut item: Map<String, Value> =
+        methods.split(' ').map(|method| (method.to_owned(), operation(method, path, tag, summary))).collect();
     if !parameters.is_empty() {
         item.insert("parameters".to_owned(), parameters.into());
     }

@@ -72,6 +72,7 @@ fn root() -> Routes {
         .route("/", get(meta::ok))
         .route("/health", get(meta::health))
         .route("/metrics", get(meta::metrics))
+        .route("/openapi.json", get(meta::openapi))
         .route("/runs/batch", post(runs::batch))
         .route("/threads/{thread_id}/stream", get(runs::follow_thread))
         .route("/assistants", post(assistants::create))

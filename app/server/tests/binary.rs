@@ -72,3 +72,13 @@ fn a_named_file_that_is_missing_stops_the_start() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("gone.yaml, named by DEER_FLOW_CONFIG_PATH, does not exist"), "{text}");
 }
+
+#[test]
+fn the_agent_for_tests_is_refused_beyond_loopback() {
+    let testing = project(&[("config.yaml", "config_version: 34\ntesting:\n  conformance_agent: true\n")]);
+    let variables = [("GATEWAY_HOST", "0.0.0.0"), ("GATEWAY_PORT", "0"), ("DEER_FLOW_ALLOW_INSECURE_BIND", "1")];
+    let output = deerflow(&testing, &["serve"], &variables);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("testing.conformance_agent") && text.contains("GATEWAY_HOST"), "{text}");
+}

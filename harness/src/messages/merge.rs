@@ -157,7 +157,8 @@ fn partial_args(text: &str) -> Map<String, Value> {
     let open: String = if quoted { "\"" } else { "" }.chars().chain(closers.iter().rev().copied()).collect();
     ends.push((text.len(), open));
     let read = |(at, closing): &(usize, String)| serde_json::from_str::<Map<String, Value>>(&format!("{}{closing}", &text[..*at])).ok();
-    ends.iter().rev().find_map(read).unwrap_or_default()
+    // Text that is no JSON at all must not be tried at every one of its places.
+    ends.iter().rev().take(8).find_map(read).unwrap_or_default()
 }
 
 /// Empty arguments mean none: many providers send no text at all for a call without parameters.

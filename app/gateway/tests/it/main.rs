@@ -13,6 +13,7 @@ mod serving;
 mod store;
 mod streams;
 mod support;
+mod thread_options;
 mod thread_rows;
 mod threads;
 mod uploads;

@@ -5,6 +5,23 @@ use serde_json::json;
 use crate::support::Gateway;
 
 #[tokio::test]
+async fn the_description_names_calls_that_there_are() {
+    let gateway = Gateway::new();
+    let described = gateway.get("/openapi.json").await.json();
+    let paths = described["paths"].as_object().expect("paths");
+    assert!(paths.len() > 40);
+    for (path, item) in paths {
+        let concrete = path.split('/').map(|part| if part.starts_with('{') { "2bd06ce7-e763-4b9c-af17-60e5565443f1" } else { part });
+        let refused = gateway.raw("TRACE", &concrete.collect::<Vec<_>>().join("/"), "", &[]).await;
+        assert_eq!(refused.code(), 405, "{path}");
+        let allowed: Vec<String> = refused.header("allow").split(',').map(str::to_ascii_lowercase).collect();
+        for method in item.as_object().expect("operations").keys().filter(|key| *key != "parameters") {
+            assert!(allowed.contains(method), "{method} {path}: {allowed:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn unknown_routes_and_methods_are_json_in_every_prefix() {
     let gateway = Gateway::new();
     for prefix in ["", "/api", "/api/langgraph"] {

@@ -219,7 +219,7 @@ impl LoopMachine {
     /// before; questions that stay open are dropped.
     pub fn go_to(&mut self, visits: Vec<Visit>) -> Result<(), AgentError> {
         if let Some(stranger) = visits.iter().find(|visit| self.place_of(&visit.node).is_none()) {
-            return Err(AgentError::UnknownNode(stranger.node.clone()));
+            return Err(AgentError::UnknownNode(stranger.node.chars().take(80).collect()));
         }
         self.saved.visits = visits.into();
         self.released = true;

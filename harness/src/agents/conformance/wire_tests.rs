@@ -15,7 +15,8 @@ use crate::models::{ModelCatalog, ScriptedModel};
 use crate::runtime::checkpoint::{HistoryQuery, Snapshot};
 use crate::runtime::memory::runtime_in_memory;
 use crate::runtime::runs::{
-    CheckpointRef, Durability, NodeSelector, RunCommand, RunInput, RunLimits, RunSpec, RunsFacade, StreamMode, Visit, WaitOutcome,
+    CancelAction, CheckpointRef, Durability, NodeSelector, RunCommand, RunInput, RunLimits, RunSpec, RunsFacade, StreamMode, Visit,
+    WaitOutcome,
 };
 use crate::runtime::stream_bridge::StreamItem;
 use crate::state::StateUpdate;
@@ -61,7 +62,7 @@ impl House {
         let (_, stream) = self.0.create_and_stream(spec, Duration::from_secs(60)).await.unwrap();
         let items: Vec<StreamItem> = stream.items.collect().await;
         let frame = |item| match item {
-            StreamItem::Event(event) => Some((event.event.to_string(), serde_json::from_slice(&event.data).unwrap())),
+            StreamItem::Event(event) => Some((event.event.to_string(), serde_json::from_slice(&event.data.into_bytes()).unwrap())),
             _ => None,
         };
         items.into_iter().filter_map(frame).skip(1).collect()
@@ -319,4 +320,23 @@ async fn accumulated_messages_grow_and_only_whole_ones_are_complete() {
         frames.iter().filter(|(event, _)| event == "messages/metadata").flat_map(|(_, data)| data.as_object().unwrap().clone()).collect();
     assert_eq!(announced.len(), 3);
     assert_eq!(announced.values().map(|value| value["metadata"]["langgraph_step"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn a_cancel_keeps_the_input_and_names_what_was_at_work() {
+    let house = house();
+    for (input, checkpoints) in [(say("[[slow 1000x50ms]]").input, 2), (RunInput::Continue, 2)] {
+        let spec = RunSpec { keep_partial: false, ..go(input) };
+        let (record, mut stream) = house.0.create_and_stream(spec, Duration::from_secs(60)).await.unwrap();
+        while let Some(StreamItem::Event(event)) = stream.items.next().await {
+            if event.event == "messages" {
+                break;
+            }
+        }
+        house.0.cancel(None, &record.run_id, CancelAction::Interrupt, true).await.unwrap();
+        let history = house.history().await;
+        assert_eq!(history.len(), checkpoints);
+        assert_eq!(told(&history).last().unwrap(), r#"loop 0 ["model"] (1)"#);
+        assert_eq!(history.last().unwrap().meta.next[0].error.as_deref(), Some("CancelledError()"));
+    }
 }

@@ -191,7 +191,7 @@ async fn due(
     if !matches!(node, "__start__" | "__end__") && !known(node) {
         return Err(ApiError::BadRequest(format!("Node {node} does not exist")));
     }
-    let calls_open = after.messages().last().is_some_and(|message| !message.tool_calls().is_empty());
+    let open_calls = after.messages().last().map_or(0, |message| message.tool_calls().len());
     let follower = match node {
         "__start__" => {
             if known("model") {
@@ -200,12 +200,14 @@ async fn due(
                 nodes.first().map(String::as_str)
             }
         }
-        "model" if calls_open && known("tools") => Some("tools"),
+        "model" if open_calls > 0 && known("tools") => Some("tools"),
         "tools" if known("model") => Some("model"),
         _ => None,
     };
     let task = |name: &str| PendingTask { id: state.ids.random().to_string(), name: name.to_owned(), interrupts: Vec::new(), error: None };
-    Ok(follower.map(task).into_iter().collect())
+    // Each call of an answer is a task of its own.
+    let tasks = if follower == Some("tools") { open_calls } else { 1 };
+    Ok(follower.map(|name| (0..tasks).map(|_| task(name)).collect()).unwrap_or_default())
 }
 
 /// Whether the change stands for the whole list of messages, not for some of them.

@@ -119,7 +119,9 @@ impl Execution {
                     StreamEnd::Cancelled(_) => "CancelledError()".to_owned(),
                     _ => error_of(end).map(|(_, text)| text).unwrap_or_default(),
                 };
-                self.progress.next.iter_mut().for_each(|task| task.error = Some(error.clone()));
+                // A task that waits for a person was not at work.
+                let at_work = self.progress.next.iter_mut().filter(|task| task.interrupts.is_empty());
+                at_work.for_each(|task| task.error = Some(error.clone()));
             }
         }
         if let Err(error) = self.save_last().await {
@@ -131,6 +133,9 @@ impl Execution {
 
     /// Writes what the last checkpoint does not say, and the checkpoint that was kept for the end.
     async fn save_last(&mut self) -> Result<(), StreamEnd> {
+        if self.progress.own_checkpoint.is_none() {
+            self.progress.own_checkpoint = self.progress.found.take();
+        }
         let saved = if self.is_changed() { self.save().await } else { Ok(()) };
         if let Some(held) = self.held.take() {
             self.journal.checkpoint(held).await?;

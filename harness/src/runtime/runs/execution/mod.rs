@@ -69,6 +69,8 @@ struct Progress {
     input_unsaved: bool,
     /// The last checkpoint that this run wrote.
     own_checkpoint: Option<CheckpointMeta>,
+    /// The checkpoint that the run goes on from, unless it began with an input.
+    found: Option<CheckpointMeta>,
 }
 
 /// Executes a run to its end. Nothing an agent does, not even a panic, keeps it from ending.

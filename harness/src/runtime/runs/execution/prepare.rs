@@ -71,6 +71,7 @@ impl Execution {
             return Ok(None);
         };
         let state = Arc::new(snapshot.state);
+        let found = (!matches!(self.plan.input, RunInput::Update(_))).then(|| snapshot.meta.clone());
         self.progress = Progress {
             before: state.clone(),
             state,
@@ -83,6 +84,7 @@ impl Execution {
             dirty: false,
             input_unsaved: false,
             own_checkpoint: None,
+            found,
         };
         Ok(snapshot.meta.machine)
     }
