@@ -54,7 +54,7 @@ const ROWS: &[Row] = &[
 ];
 
 /// The description as OpenAPI 3.1.
-pub fn description() -> Value {
+pub(crate) fn description() -> Value {
     let paths: Map<String, Value> = ROWS.iter().map(|row| (row.1.to_owned(), path_item(row))).collect();
     json!({
         "openapi": "3.1.0",
