@@ -1,7 +1,11 @@
 //! `GET /openapi.json`: the root's routes, for tools that want to know them.
 
 use axum::Json;
+use axum::extract::State;
 use serde_json::{Map, Value, json};
+
+use crate::error::ApiError;
+use crate::routes::{Answer, App};
 
 /// A path and what can be done there: method, operation, and the tag it is listed under.
 type Path = (&'static str, &'static [(&'static str, &'static str)]);
@@ -82,14 +86,17 @@ pub(crate) const PATHS: &[(&str, &[Path])] = &[
     ("System", &[("/ok", &[("get", "health_check")]), ("/info", &[("get", "get_info")]), ("/metrics", &[("get", "get_metrics")])]),
 ];
 
-pub(crate) async fn openapi() -> Json<Value> {
+pub(crate) async fn openapi(State(state): App) -> Answer {
+    if !state.docs_enabled {
+        return Err(ApiError::RouteNotFound);
+    }
     let listed = PATHS.iter().flat_map(|(tag, paths)| paths.iter().map(move |path| (*tag, *path)));
     let paths: Map<String, Value> = listed.map(|(tag, (path, methods))| (path.to_owned(), operations(tag, path, methods))).collect();
-    Json(json!({
+    Ok(Json(json!({
         "openapi": "3.1.0",
         "info": { "title": "DeerFlow", "version": env!("CARGO_PKG_VERSION") },
         "paths": paths,
-    }))
+    })))
 }
 
 fn operations(tag: &str, path: &str, methods: &[(&str, &str)]) -> Value {
