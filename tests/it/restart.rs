@@ -100,3 +100,22 @@ async fn everything_is_read_back_after_a_restart() {
     }
     assert_eq!(rig.post(&format!("/api/threads/{}/history", run.thread), &json!({})).await.ok(), history);
 }
+
+#[tokio::test]
+async fn what_waited_at_a_power_cut_begins_afterwards_in_its_order() {
+    let mut rig = Rig::start().await;
+    let thread = rig.thread().await;
+    let queue = format!("/threads/{thread}/runs");
+    let mut runs = Vec::new();
+    for words in ["[[delay 60000]] first", "then say b", "then say c"] {
+        runs.push(text(&rig.post(&queue, &body(words)).await.ok()["run_id"]).to_owned());
+    }
+    assert_eq!(rig.shown_run(&thread, &runs[2]).await["status"], "pending");
+    rig.gateway.kill9().await.expect("killed");
+    rig.gateway.restart().await.expect("healthy again");
+    for (run, expected) in runs.iter().zip(["error", "success", "success"]) {
+        assert_eq!(rig.settled(&thread, run).await, expected);
+    }
+    let said: Vec<String> = rig.talk(&thread).await.into_iter().map(|(_, said)| said).collect();
+    assert_eq!(said, ["[[delay 60000]] first", "then say b", "b", "then say c", "c"]);
+}

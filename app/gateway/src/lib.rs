@@ -24,7 +24,6 @@ mod cors;
 mod edge;
 mod expiry;
 mod metrics;
-mod openapi;
 mod reads;
 mod router;
 mod routes;

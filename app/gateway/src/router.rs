@@ -12,7 +12,7 @@ use crate::cors::cors;
 use crate::edge::{Door, edge};
 use crate::error::ApiError;
 use crate::extract::BODY_LIMIT;
-use crate::routes::{artifacts, assistants, catalog, crons, feed, feedback, meta, runs, store, threads, uploads};
+use crate::routes::{artifacts, assistants, catalog, crons, feed, feedback, meta, openapi, runs, store, threads, uploads};
 use crate::state::GatewayState;
 
 type Routes = Router<Arc<GatewayState>>;
@@ -71,8 +71,7 @@ fn root() -> Routes {
     Router::new()
         .route("/", get(meta::ok))
         .route("/health", get(meta::health))
-        .route("/metrics", get(meta::metrics))
-        .route("/openapi.json", get(meta::openapi))
+        .route("/openapi.json", get(openapi::openapi))
         .route("/runs/batch", post(runs::batch))
         .route("/threads/{thread_id}/stream", get(runs::follow_thread))
         .route("/assistants", post(assistants::create))
@@ -81,6 +80,7 @@ fn root() -> Routes {
         .route("/assistants/{assistant_id}/latest", post(assistants::set_latest))
         .route("/assistants/{assistant_id}/subgraphs", get(assistants::subgraphs))
         .route("/assistants/{assistant_id}/subgraphs/{namespace}", get(assistants::subgraphs))
+        .route("/metrics", get(meta::metrics))
         .route("/store/items", get(store::get).put(store::put).delete(store::delete))
         .route("/store/items/search", post(store::search))
         .route("/store/namespaces", post(store::namespaces))

@@ -10,6 +10,7 @@ pub mod run_events;
 pub mod run_queue;
 pub mod run_store;
 pub mod stream_bridge;
+pub mod webhooks;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::runtime::actor_context::ActorContext;
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, Checkpointer};
 use crate::runtime::runs::store::{
     EventQuery, NewRun, NewRunEvent, Recipe, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunEventStore,
-    RunQueryStore, category,
+    RunQueryStore, WebhookOutbox, category,
 };
 use crate::runtime::runs::{IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus, ThreadStatus};
 use crate::runtime::tasks::{TaskKind, Tasks};
@@ -42,6 +43,8 @@ pub struct RunStores {
     pub delete: Arc<dyn RunDeleteStore>,
     /// The journal.
     pub events: Arc<dyn RunEventStore>,
+    /// Calls that tell of ends.
+    pub webhooks: Arc<dyn WebhookOutbox>,
     /// Checkpoints.
     pub checkpoints: Arc<dyn Checkpointer>,
     /// What lives as long as the stores: a directory, tasks.

@@ -113,7 +113,8 @@ pub async fn threads_are_found_by_graph_and_by_assistant(open: impl AsyncFn() ->
 
 /// A finished run that leaves these channels and one message.
 async fn ended_with(stores: &ThreadStores, id: &str, n: u64, channels: Value, status: RunStatus) -> ThreadState {
-    let run = stores.runs.create.admit(NewRun { created_at: at(2), ..new_run(&format!("r-{id}-{n}"), id) }).await.expect("admitted").run;
+    let new = NewRun { created_at: at(2), at: at(2), ..new_run(&format!("r-{id}-{n}"), id) };
+    let run = stores.runs.create.admit(new).await.expect("admitted").run;
     let held = stores.runs.checkpoints.get(&thread(id), None).await.expect("read");
     let (mut state, mut tail) = held.map_or_else(Default::default, |held| (held.state, held.log_tail));
     let mut update = StateUpdate::messages([Message::human(format!("message {n}")).with(|body| body.id = Some(format!("m{n}")))]);

@@ -172,11 +172,7 @@ impl Ids {
 
     /// The run. DeerFlow takes any text and does not find it; the platform insists on a UUID.
     pub fn run(&self) -> Result<RunId, ApiError> {
-        let text = self.text("run_id");
-        if self.dialect.is_platform() && Uuid::parse_str(text).is_err() {
-            return Err(ApiError::Unprocessable("Invalid run ID: must be a UUID".to_owned()));
-        }
-        RunId::parse(text).map_err(|_| ApiError::RunNotFound(text.chars().take(80).collect()))
+        parse_run_id(self.text("run_id"), self.dialect)
     }
 
     /// The checkpoint.
@@ -184,6 +180,14 @@ impl Ids {
         let text = self.text("checkpoint_id");
         CheckpointId::parse(text).map_err(|_| ApiError::CheckpointNotFound(text.chars().take(80).collect()))
     }
+}
+
+/// A run id by the dialect's rule.
+pub fn parse_run_id(text: &str, dialect: Dialect) -> Result<RunId, ApiError> {
+    if dialect.is_platform() && Uuid::parse_str(text).is_err() {
+        return Err(ApiError::Unprocessable("Invalid run ID: must be a UUID".to_owned()));
+    }
+    RunId::parse(text).map_err(|_| ApiError::RunNotFound(text.chars().take(80).collect()))
 }
 
 /// A thread id by the dialect's rule: DeerFlow has an alphabet, the platform wants a UUID.

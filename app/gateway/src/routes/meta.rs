@@ -9,9 +9,7 @@ use harness::runtime::actor_context::{Owner, effective_user_id};
 use serde_json::{Value, json};
 
 use super::{Answer, App};
-use crate::error::ApiError;
 use crate::extract::Query;
-use crate::openapi::description;
 
 /// `GET /ok`, `GET /`: alive, and with `check_db=1` the store too.
 pub(crate) async fn ok(State(state): App, query: Query) -> Answer {
@@ -29,11 +27,6 @@ pub(crate) async fn health() -> Json<Value> {
 /// `GET /metrics`: the figures of this process, for Prometheus.
 pub(crate) async fn metrics(State(state): App) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], state.metrics.render())
-}
-
-/// `GET /openapi.json`: which calls there are.
-pub(crate) async fn openapi(State(state): App) -> Answer {
-    if state.docs_enabled { Ok(Json(description())) } else { Err(ApiError::RouteNotFound) }
 }
 
 /// `GET /info`: the version, and which parts of the API there are.

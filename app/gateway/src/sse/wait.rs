@@ -53,7 +53,7 @@ pub(super) fn body_of(outcome: Result<WaitOutcome, RunError>) -> Bytes {
     match outcome {
         Ok(WaitOutcome::Values(values)) => values,
         Ok(WaitOutcome::Failed { name, message, .. }) => failed(&name, &message),
-        Err(RunError::NotFound(run)) => failed("HTTPException", &format!("404: Run {run} not found")),
+        Err(RunError::NotFound(_)) => failed("HTTPException", "404: Run not found"),
         Err(error) => {
             tracing::error!(%error, "waiting for a run failed");
             failed("InternalError", "An internal error occurred")

@@ -7,6 +7,7 @@ mod feed;
 mod feedback;
 mod keys;
 mod meta;
+mod platform_runs;
 mod replay;
 mod runs;
 mod serving;

@@ -13,6 +13,7 @@ async fn memory() -> RunStores {
         query: stores.clone(),
         delete: stores.clone(),
         events: stores.clone(),
+        webhooks: stores.clone(),
         checkpoints: stores,
         keep: Arc::new(()),
     }
@@ -21,3 +22,4 @@ async fn memory() -> RunStores {
 crate::run_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 crate::run_events_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 crate::checkpointer_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
+crate::webhook_outbox_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);

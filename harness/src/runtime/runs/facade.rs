@@ -136,6 +136,14 @@ impl RunsFacade {
         Ok(found.into_iter().map(|record| self.overlay(record)).collect())
     }
 
+    /// The actor's runs that are not over, on whatever thread, in the order of their making.
+    pub async fn unfinished_runs(&self) -> Result<Vec<RunRecord>, RunError> {
+        let user = actor_context::effective_user_id();
+        let mut found = self.parts.query.unfinished().await?;
+        found.retain(|record| record.user_id.as_deref() == Some(&user));
+        Ok(found.into_iter().map(|record| self.overlay(record)).collect())
+    }
+
     /// Removes a finished run with its events and checkpoints.
     pub async fn delete_run(&self, thread: Option<&ThreadId>, run: &RunId) -> Result<(), RunError> {
         let record = self.find(thread, run).await?;

@@ -5,13 +5,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use harness::ids::{RunId, ThreadId};
-use harness::runtime::runs::store::RunListQuery;
-use harness::runtime::runs::{CancelAction, RunError};
+use harness::runtime::runs::{CancelAction, RunError, RunRecord, RunStatus};
 use serde_json::json;
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Body, Ids, Query, parse_thread_id};
+use crate::extract::{Body, Ids, Query, parse_run_id, parse_thread_id};
 use crate::reads::require_thread;
 use crate::routes::{App, Reply};
 use crate::sse::run_location;
@@ -49,31 +48,38 @@ fn cancelled(dialect: Dialect, thread: &ThreadId, run: &RunId, wait: bool) -> Re
     }
 }
 
-/// Several runs of one thread at once: those named, or all that are active.
+/// Several runs at once: those named of one thread, all that are active there, or all of the user's in a status.
 pub(crate) async fn cancel_many(State(state): App, dialect: Dialect, query: Query, Body(mut body): Body) -> Reply {
     let action = query.word("action", ACTIONS)?.unwrap_or(CancelAction::Interrupt);
+    body.refuse_nulls(&["thread_id", "run_ids", "status"]);
     let thread = body.text("thread_id");
-    let run_ids = body.texts("run_ids");
-    let status = body.word("status", &[("pending", ()), ("running", ()), ("all", ())]);
-    if status.is_some() {
-        let both = thread.is_some() || run_ids.is_some();
-        let text = if both { "status cannot be combined with thread_id and run_ids" } else { "cancelling across threads is not supported" };
+    let named = body.texts("run_ids");
+    let status = body.word("status", STATUSES);
+    if status.is_some() && (thread.is_some() || named.is_some()) {
         let given = body.value("status").cloned().unwrap_or_default();
-        let _none: Option<()> = body.refuse("value_error", "status", text, &given);
-    } else if thread.is_none() {
+        let _none: Option<()> = body.refuse("value_error", "status", "status cannot be combined with thread_id and run_ids", &given);
+    } else if status.is_some() && !dialect.is_platform() {
+        let given = body.value("status").cloned().unwrap_or_default();
+        let _none: Option<()> = body.refuse("value_error", "status", "cancelling across threads is not supported", &given);
+    } else if status.is_none() && thread.is_none() && body.value("status").is_none() {
         body.missing("thread_id");
     }
     body.finish()?;
-    let thread = parse_thread_id(&thread.unwrap_or_default(), dialect, "body")?;
-    let runs = match run_ids {
-        Some(ids) => ids.into_iter().filter_map(|id| RunId::parse(id).ok()).collect(),
-        None => {
-            let active = state.runs.list_runs(&thread, &RunListQuery { limit: 100, ..RunListQuery::default() }).await?;
-            active.into_iter().filter(|run| !run.status.is_terminal()).map(|run| run.run_id).collect::<Vec<_>>()
+    let active = match (status, thread) {
+        (Some(wanted), _) => {
+            let active = state.runs.unfinished_runs().await?;
+            active.into_iter().filter(|run| wanted.is_none_or(|status| run.status.wire() == status.wire())).map(place).collect()
+        }
+        (None, thread) => {
+            let thread = parse_thread_id(&thread.unwrap_or_default(), dialect, "body")?;
+            match named {
+                Some(ids) => ids.iter().map(|id| Ok((thread.clone(), parse_run_id(id, dialect)?))).collect::<Result<Vec<_>, ApiError>>()?,
+                None => state.runs.unfinished_runs().await?.into_iter().map(place).filter(|(on, _)| *on == thread).collect(),
+            }
         }
     };
     let mut found = false;
-    for run in runs {
+    for (thread, run) in active {
         match state.runs.cancel(Some(&thread), &run, action, false).await {
             Ok(_) => found = true,
             Err(RunError::NotFound(_) | RunError::NotCancellable { .. }) => {}
@@ -81,4 +87,12 @@ pub(crate) async fn cancel_many(State(state): App, dialect: Dialect, query: Quer
         }
     }
     if found { Ok(StatusCode::NO_CONTENT.into_response()) } else { Err(ApiError::NotFound("No runs found to cancel.".to_owned())) }
+}
+
+/// Which of the user's runs are meant; `all` names no status.
+const STATUSES: &[(&str, Option<RunStatus>)] =
+    &[("pending", Some(RunStatus::Pending)), ("running", Some(RunStatus::Running)), ("all", None)];
+
+fn place(run: RunRecord) -> (ThreadId, RunId) {
+    (run.thread_id, run.run_id)
 }

@@ -2,8 +2,12 @@
 
 use axum::extract::State;
 use axum::http::HeaderMap;
+use axum::response::Response;
+use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use harness::runtime::stream_bridge::{ResumeFrom, ResumeResult, StreamItem, TerminalKind};
+use harness::ids::{RunId, ThreadId};
+use harness::runtime::stream_bridge::{EventId, ResumeFrom, ResumeResult, StreamEvent, StreamItem, TerminalKind};
+use serde_json::json;
 
 use super::{guard, is_resumable};
 use crate::dialect::Dialect;
@@ -13,6 +17,7 @@ use crate::input::mode_filter;
 use crate::reads::{require_run, require_thread};
 use crate::routes::{App, Reply};
 use crate::sse::{EventFilter, EventStream, Style, event_stream_response, last_event_id, run_location};
+use crate::state::GatewayState;
 
 pub(crate) async fn follow(State(state): App, dialect: Dialect, ids: Ids, query: Query, headers: HeaderMap) -> Reply {
     let thread = ids.thread()?;
@@ -21,7 +26,10 @@ pub(crate) async fn follow(State(state): App, dialect: Dialect, ids: Ids, query:
     let cancel_on_disconnect = query.flag("cancel_on_disconnect")?.unwrap_or_default() && dialect.is_platform();
     let filter = if dialect.is_platform() { mode_filter(&query.list("stream_mode")) } else { Vec::new() };
     require_thread(&state, &thread).await?;
-    let run = require_run(&state, &thread, &run_id, dialect).await?;
+    let run = match require_run(&state, &thread, &run_id, dialect).await {
+        Err(ApiError::RunNotFound(_)) if dialect.is_platform() => return Ok(follow_nothing(&state, &thread, &run_id)),
+        run => run?,
+    };
     let resumable = is_resumable(&run, dialect);
     let from = match cursor {
         Some(cursor) if resumable => cursor,
@@ -44,4 +52,14 @@ pub(crate) async fn follow(State(state): App, dialect: Dialect, ids: Ids, query:
     // DeerFlow's clients take a Content-Location for a run they made; a join names none.
     let location = dialect.is_platform().then(|| run_location(dialect, &thread, &run_id, "stream"));
     Ok(event_stream_response(dialect, location, events))
+}
+
+/// The platform answers well for a run that does not exist, and says so in an event.
+fn follow_nothing(state: &GatewayState, thread: &ThreadId, run: &RunId) -> Response {
+    let dialect = Dialect::Platform;
+    let data = Bytes::from(json!({ "error": "HTTPException", "message": "404: Run not found" }).to_string());
+    let event = StreamEvent { id: EventId { seq: 1, attempt: 1 }, event: "error".into(), data: data.into() };
+    let items = stream::iter([StreamItem::Event(event), StreamItem::End(TerminalKind::Error)]).boxed();
+    let events = EventStream::new(items, Style { dialect, ids: false }, state.shutdown.clone());
+    event_stream_response(dialect, Some(run_location(dialect, thread, run, "stream")), events)
 }

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use futures_util::FutureExt;
+use futures_util::future::ready;
 use harness::runtime::actor_context::scope;
+use harness::runtime::runs::RunError;
 
 use super::{actor, follow};
 use crate::dialect::Dialect;
+use crate::error::ApiError;
 use crate::extract::{Ids, Query};
 use crate::reads::{require_run, require_thread};
 use crate::routes::{App, Reply};
@@ -23,9 +26,16 @@ pub(crate) async fn join(State(state): App, dialect: Dialect, ids: Ids, query: Q
     let thread = ids.thread()?;
     let run_id = ids.run()?;
     require_thread(&state, &thread).await?;
-    let run = require_run(&state, &thread, &run_id, dialect).await?;
     let location = run_location(dialect, &thread, &run_id, "join");
     let shutdown = state.shutdown.clone();
+    let run = match require_run(&state, &thread, &run_id, dialect).await {
+        // The platform answers well for a run that does not exist, and says so in the body.
+        Err(ApiError::RunNotFound(_)) if dialect.is_platform() => {
+            let outcome = ready(Err(RunError::NotFound(run_id))).boxed();
+            return Ok(waiting_json(dialect, location, outcome, None, shutdown));
+        }
+        run => run?,
+    };
     let runs = Arc::clone(&state.runs);
     let outcome = scope(actor(), async move { runs.join_wait(Some(&run.thread_id), &run.run_id).await }).boxed();
     Ok(waiting_json(dialect, location, outcome, None, shutdown))
