@@ -81,6 +81,7 @@ fn root() -> Routes {
         .route("/assistants/{assistant_id}/latest", post(assistants::set_latest))
         .route("/assistants/{assistant_id}/subgraphs", get(assistants::subgraphs))
         .route("/assistants/{assistant_id}/subgraphs/{namespace}", get(assistants::subgraphs))
+        .route("/metrics", get(meta::metrics))
         .route("/store/items", get(store::get).put(store::put).delete(store::delete))
         .route("/store/items/search", post(store::search))
         .route("/store/namespaces", post(store::namespaces))

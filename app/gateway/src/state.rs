@@ -50,8 +50,6 @@ pub struct GatewayState {
     pub webhooks: WebhookPolicy,
     /// The figures of this process.
     pub metrics: Arc<dyn MetricsView>,
-    /// Whether the API describes itself.
-    pub docs_enabled: bool,
     /// Who may come in.
     pub visitors: Visitors,
     /// For whom requests act.

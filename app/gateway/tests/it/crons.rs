@@ -120,13 +120,18 @@ async fn without_a_thread_every_firing_has_its_own_which_stays_if_asked() {
         let fired = cron["next_run_date"].as_str().expect("a time").replace("+00:00", "Z");
         gateway.runs.get_run(None, &uuid::Uuid::new_v5(&id, fired.as_bytes()).into()).await.expect("read")
     };
+    let is_over = async |cron: &Value| run_of(cron).await.is_some_and(|run| run.status.is_terminal());
     let ended = async {
-        while run_of(&temporary).await.is_some() || run_of(&kept).await.is_none_or(|run| !run.status.is_terminal()) {
+        while !(is_over(&kept).await && is_over(&temporary).await) {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), ended).await.expect("one run stays, the other goes");
-    assert_eq!(run_of(&kept).await.map(|run| run.status.wire()), Some("success"));
+    tokio::time::timeout(Duration::from_secs(20), ended).await.expect("both fire");
+    for (cron, stays) in [(&kept, true), (&temporary, false)] {
+        let run = run_of(cron).await.expect("a run");
+        let said = gateway.state.checkpoints.get(&run.thread_id, None).await.expect("read");
+        assert_eq!((run.status.wire(), said.is_some()), ("success", stays));
+    }
 }
 
 #[tokio::test]

@@ -220,7 +220,6 @@ impl Gateway {
             files: files.clone(),
             webhooks: WebhookPolicy::default(),
             metrics: Arc::new(Figures),
-            docs_enabled: true,
             visitors: Visitors::new(Hosts::LoopbackAnd(vec![]), vec!["https://ui.test".to_owned()]),
             started_at: clock.now(),
             clock,

@@ -94,7 +94,6 @@ impl App {
         tasks.spawn(TaskKind::Service, "metrics", metrics.clone().keep_summed(tasks.token().clone()));
         let gateway = Arc::new(GatewayState {
             metrics: Arc::new(metrics),
-            docs_enabled: settings.docs_enabled,
             runs: runs.clone(),
             threads: stores.threads,
             feedback: stores.feedback,
