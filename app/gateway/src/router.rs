@@ -71,7 +71,6 @@ fn root() -> Routes {
     Router::new()
         .route("/", get(meta::ok))
         .route("/health", get(meta::health))
-        .route("/metrics", get(meta::metrics))
         .route("/openapi.json", get(openapi::openapi))
         .route("/runs/batch", post(runs::batch))
         .route("/threads/{thread_id}/stream", get(runs::follow_thread))

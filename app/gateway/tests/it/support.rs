@@ -213,6 +213,7 @@ impl Gateway {
             items: Arc::new(Items::new(Arc::new(MemoryItemStore::default()), None, TtlPolicy::default(), clock.clone())),
             crons: crons.clone(),
             access: Access::new(KeyRule::Optional, keys.clone(), clock.clone()),
+            docs_enabled: true,
             checkpoints: ports.clone(),
             events: ports,
             assistants: Arc::new(OneAgent),
