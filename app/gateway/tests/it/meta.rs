@@ -133,7 +133,7 @@ async fn every_path_that_is_listed_is_there() {
     assert!(paths.len() > 25, "{listed}");
     for (path, operations) in paths {
         let here =
-            path.replace("{thread_id}", "11111111-1111-4111-8111-111111111111").replace("{run_id}", "x").replace('{', "").replace('}', "");
+            path.replace("{thread_id}", "11111111-1111-4111-8111-111111111111").replace("{run_id}", "x").replace(['{', '}'], "");
         let refused = gateway.send("TRACE", &here, None).await;
         assert_eq!(refused.code(), 405, "{path}");
         let allowed = refused.headers["allow"].to_str().expect("text").to_ascii_lowercase();
