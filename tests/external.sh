@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests that need more than Rust: the official LangGraph SDKs and requests made from the OpenAPI document against a real
-# gateway, and Postgres.
+# Runs the tests that need more than Rust: the official LangGraph SDKs against a real gateway, the
+# conformance suite of the platform's API, requests made from the OpenAPI document, and Postgres.
 # What they need is installed when it is missing. What cannot be installed is named, and the run fails: nothing is
 # skipped.
 #
@@ -8,12 +8,12 @@
 #   DEERFLOW_BIN_DIR  folder with the freshly built binaries of the workspace (`deerflow` and the helpers of tests/bin)
 #   SDK_PYTHON        Python with the packages of tests/sdk/python/requirements.txt
 #   FUZZ_PYTHON       Python with the packages of tests/openapi/requirements.txt
-# and, for Node, the packages of tests/sdk/js/package.json in the `node_modules` beside it.
+# and, for Node, the packages of each package.json below in the `node_modules` beside it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 source ./packages.sh
 
-suites=(sdk/python/run.sh sdk/js/run.sh openapi/run.sh postgres/run.sh)
+suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh openapi/run.sh postgres/run.sh)
 node_at_least=20
 missing=()
 
@@ -38,7 +38,10 @@ prepare_node() {
         echo "node is of version $major, the SDK needs $node_at_least" >&2
         return 1
     fi
-    npm install --prefix sdk/js --no-audit --no-fund --no-package-lock --loglevel=error
+    local packages
+    for packages in sdk/js conformance/js/sdk-*; do
+        npm install --prefix "$packages" --no-audit --no-fund --no-package-lock --loglevel=error || return 1
+    done
 }
 
 prepare_postgres() {

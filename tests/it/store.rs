@@ -12,10 +12,10 @@ async fn letters() -> LocalServer {
     let embed = async |Json(body): Json<Value>| {
         let texts = body["input"].as_array().cloned().unwrap_or_default();
         let count = |text: &Value, letter| text.as_str().unwrap_or_default().chars().filter(|found| *found == letter).count();
-        let rows = texts
-            .iter()
-            .enumerate()
-            .map(|(index, text)| json!({ "index": index, "embedding": (['a', 'b', 'c'].map(|letter| count(text, letter))) }));
+        let rows = texts.iter().enumerate().map(|(index, text)| {
+            let vector = ['a', 'b', 'c'].map(|letter| count(text, letter));
+            json!({ "index": index, "embedding": vector })
+        });
         Json(json!({ "object": "list", "data": rows.collect::<Vec<_>>() }))
     };
     LocalServer::start(Router::new().route("/v1/embeddings", post(embed)), 0).await.expect("embeddings")

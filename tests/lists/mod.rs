@@ -3,6 +3,7 @@
 mod requests;
 mod seed;
 
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -71,7 +72,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
 
 async fn measure(base: &str, arguments: &Arguments) -> anyhow::Result<()> {
     let client = reqwest::Client::builder().no_proxy().build()?;
-    println!("| request | p50 | p99 | most | bytes |\n|---|---|---|---|---|");
+    writeln!(io::stdout(), "| request | p50 | p99 | most | bytes |\n|---|---|---|---|---|")?;
     for request in requests(arguments.threads) {
         let mut times = Vec::with_capacity(arguments.times);
         let mut bytes = 0;
@@ -84,7 +85,7 @@ async fn measure(base: &str, arguments: &Arguments) -> anyhow::Result<()> {
         }
         times.sort_unstable();
         let at = |percent: usize| times.get(times.len() * percent / 100).or(times.last()).copied().unwrap_or_default();
-        println!("| {} | {} | {} | {} | {bytes} |", request.name, shown(at(50)), shown(at(99)), shown(at(100)));
+        writeln!(io::stdout(), "| {} | {} | {} | {} | {bytes} |", request.name, shown(at(50)), shown(at(99)), shown(at(100)))?;
     }
     Ok(())
 }

@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::Owner;
-use harness::runtime::checkpoint::Snapshot;
+use harness::runtime::checkpoint::CheckpointMeta;
 use harness::runtime::runs::store::StoreError;
 use harness::runtime::runs::{RunStatus, ThreadStatus};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// A thread's row.
@@ -142,11 +143,24 @@ pub struct ThreadPatch {
     pub touch: bool,
 }
 
+/// A state as it is stored, to be shown: nobody reads its messages on the way.
+#[derive(Debug, Clone)]
+pub struct StoredState {
+    /// The checkpoint's facts.
+    pub meta: CheckpointMeta,
+    /// Channel values, `messages` left out.
+    pub channels: Map<String, Value>,
+    /// The messages as a JSON list.
+    pub messages: Box<RawValue>,
+}
+
 /// What a thread holds besides its row.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadContent {
-    /// Its newest checkpoint.
-    pub snapshot: Option<Snapshot>,
+    /// Its newest state.
+    pub state: Option<StoredState>,
+    /// Why its newest state cannot be shown, when it has one that is damaged.
+    pub damage: Option<String>,
     /// How its newest finished run ended.
     pub last_end: Option<LastEnd>,
 }

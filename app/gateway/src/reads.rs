@@ -2,19 +2,20 @@
 
 use std::collections::HashSet;
 
-use deerflow_domain::threads::{LastEnd, ThreadRecord};
+use deerflow_domain::threads::{LastEnd, ThreadContent, ThreadRecord};
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::checkpoint::{HistoryQuery, Snapshot};
 use harness::runtime::runs::store::{EventQuery, RunEvent, RunListQuery, category};
 use harness::runtime::runs::{RunRecord, ThreadStatus};
-use serde_json::{Value, json};
+use harness::state::ThreadState;
+use serde_json::{Map, Value, json};
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::history::{self, Hidden, MESSAGE_REMOVED};
 use crate::state::GatewayState;
-use crate::wire::{ThreadFacts, end_error_json, interrupts_json, is_rolled_back, values_json};
+use crate::wire::{RawValues, Shown, ThreadFacts, end_error_json, interrupts_json, is_rolled_back, state_json, values_json};
 
 /// How many checkpoints are looked through for the one that follows another.
 const MOST_SUCCESSORS: usize = 1_000;
@@ -149,6 +150,23 @@ pub(crate) async fn thread_facts(state: &GatewayState, thread: &ThreadRecord, di
         facts.values = Some(values_json(&snapshot, messages(state, &snapshot, Moment::Newest, dialect).await?));
     }
     Ok(facts)
+}
+
+/// What a single thread holds, as the platform shows it.
+pub(crate) async fn content_of(state: &GatewayState, thread: &ThreadId) -> Result<ThreadContent, ApiError> {
+    let content = state.threads.contents(std::slice::from_ref(thread)).await?.remove(thread).unwrap_or_default();
+    match content.damage {
+        Some(damage) => Err(ApiError::Internal(damage)),
+        None => Ok(content),
+    }
+}
+
+/// The newest state of a thread, as the platform shows it; `None` when there is none.
+pub(crate) async fn newest_state(state: &GatewayState, thread: &ThreadId) -> Result<Option<Shown>, ApiError> {
+    let Some(stored) = content_of(state, thread).await?.state else { return Ok(None) };
+    let values = RawValues::of(&stored);
+    let snapshot = Snapshot { meta: stored.meta, state: ThreadState::default(), log_tail: 0 };
+    Ok(Some(Shown::new(state_json(&snapshot, Map::new(), None, Dialect::Platform), Some(values))))
 }
 
 /// How the newest finished run of a thread ended.

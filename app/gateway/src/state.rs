@@ -54,6 +54,8 @@ pub struct GatewayState {
     pub visitors: Visitors,
     /// For whom requests act.
     pub access: Access,
+    /// Whether the API describes itself.
+    pub docs_enabled: bool,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Ids.

@@ -77,6 +77,13 @@ pub struct RunMeter {
 }
 
 impl RunMeter {
+    /// An attempt after the first begins anew.
+    fn began(&self, run: &RunId) {
+        if self.started.lock().insert(run.clone(), Instant::now()).is_none() {
+            gauge!("deerflow_runs_active").increment(1.0);
+        }
+    }
+
     fn ended(&self, run: &RunId, status: &'static str) {
         counter!("deerflow_runs_total", "status" => status).increment(1);
         // One that was cancelled before it began has no length.
@@ -91,11 +98,7 @@ impl RunMeter {
 impl RunObserver for RunMeter {
     async fn observe(&self, event: &RunLifecycleEvent) {
         match &event.kind {
-            LifecycleKind::RunStarted => {
-                if self.started.lock().insert(event.run_id.clone(), Instant::now()).is_none() {
-                    gauge!("deerflow_runs_active").increment(1.0);
-                }
-            }
+            LifecycleKind::RunStarted => self.began(&event.run_id),
             LifecycleKind::RunCompleted { .. } => self.ended(&event.run_id, "success"),
             LifecycleKind::RunFailed { .. } => self.ended(&event.run_id, "error"),
             LifecycleKind::RunCancelled { .. } => self.ended(&event.run_id, "interrupted"),

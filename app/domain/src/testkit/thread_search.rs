@@ -7,7 +7,7 @@ use harness::runtime::runs::RunStatus;
 use harness::runtime::runs::store::{NewRun, RunCommit};
 use harness::state::{StateUpdate, ThreadState};
 use harness::testkit::{USER, at, checkpoint_write, commit_of, end_in, new_run, object, thread};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{ThreadStores, ann, bob, by_metadata, found, get, make, new_thread};
 use crate::threads::{AssistantFilter, Deleted, NewThread, ThreadPatch, ThreadSearch, ThreadSort};
@@ -200,20 +200,28 @@ pub async fn contents_come_for_all_threads_at_once(open: impl AsyncFn() -> Threa
     let stores = open().await;
     let first = ended_with(&stores, "t1", 1, json!({"title": "a"}), RunStatus::Error).await;
     ended_with(&stores, "t2", 2, json!({}), RunStatus::Error).await;
-    let second = ended_with(&stores, "t2", 3, json!({"title": "b"}), RunStatus::Interrupted).await;
+    // Messages that were replaced and removed leave the log out of order.
+    let mut second = ended_with(&stores, "t2", 3, json!({"title": "b"}), RunStatus::Interrupted).await;
+    let mut tail = 2;
+    let changed = [Message::remove("m3"), Message::human("new").with(|body| body.id = Some("m2".to_owned())), Message::ai("more")];
+    second.apply(StateUpdate::messages(changed), &harness::ids::SeededIds::new(9)).expect("reduced");
+    stores.runs.checkpoints.put(checkpoint_write("t2", None, 4, &mut second, &mut tail)).await.expect("written");
     stores.runs.create.admit(NewRun { created_at: at(9), ..new_run("r-busy", "t2") }).await.expect("admitted");
     make(&stores, new_thread("t3", json!({}))).await;
     let ids = ["t1", "t2", "t3", "t9"].map(thread);
     let contents = stores.threads.contents(&ids).await.expect("read");
     for (id, state, status) in [("t1", &first, RunStatus::Error), ("t2", &second, RunStatus::Interrupted)] {
         let content = &contents[&thread(id)];
-        let snapshot = content.snapshot.as_ref().expect("a state");
+        let shown = content.state.as_ref().expect("a state");
         let alone = stores.runs.checkpoints.get(&thread(id), None).await.expect("read").expect("there");
-        assert_eq!((&snapshot.state, &snapshot.meta, snapshot.log_tail), (state, &alone.meta, alone.log_tail), "{id}");
+        let channels: Map<String, Value> = state.channels().iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        assert_eq!((&shown.meta, &shown.channels), (&alone.meta, &channels), "{id}");
+        let messages: Vec<Message> = serde_json::from_str(shown.messages.get()).expect("messages");
+        assert_eq!(messages, state.messages(), "{id}");
         assert_eq!(content.last_end.as_ref().map(|end| end.status), Some(status), "{id}");
     }
     for id in ["t3", "t9"] {
-        assert!(contents.get(&thread(id)).is_none_or(|content| content.snapshot.is_none() && content.last_end.is_none()), "{id}");
+        assert!(contents.get(&thread(id)).is_none_or(|content| content.state.is_none() && content.last_end.is_none()), "{id}");
     }
     assert_eq!(stores.threads.contents(&[]).await.map(|contents| contents.len()), Ok(0));
 }

@@ -10,6 +10,7 @@ pub(crate) use page::docs;
 use std::sync::Arc;
 
 use axum::Extension;
+use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 use bytes::Bytes;
@@ -18,7 +19,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::error::ApiError;
-use crate::routes::Reply;
+use crate::routes::{App, Reply};
 use crate::state::GatewayState;
 
 /// Routes that describe themselves.
@@ -87,8 +88,11 @@ fn assembled(said: &OpenApi) -> Result<Value, serde_json::Error> {
     }))
 }
 
-/// `GET /openapi.json`.
-pub(crate) async fn openapi(Extension(Document(document)): Extension<Document>) -> Reply {
+/// `GET /openapi.json`, unless the API is not to describe itself.
+pub(crate) async fn openapi(State(state): App, Extension(Document(document)): Extension<Document>) -> Reply {
+    if !state.docs_enabled {
+        return Err(ApiError::RouteNotFound);
+    }
     let text = document.map_err(ApiError::Internal)?;
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }

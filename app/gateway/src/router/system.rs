@@ -24,6 +24,6 @@ pub(super) fn root() -> Routes {
         .routes(ok.query("check_db", flag(), "Whether to ask the database too.").answers("Health", "It is there.").by(meta::ok))
         .routes(health.answers("Deployment", "It is there.").by(meta::health))
         .routes(metrics.answers_text("text/plain; version=0.0.4; charset=utf-8", "For Prometheus.").by(meta::metrics))
-        .routes(document.answers("Document", "An OpenAPI document.").by(openapi))
-        .routes(page.answers_text("text/html; charset=utf-8", "A page.").by(docs))
+        .routes(document.answers("Document", "An OpenAPI document.").refuses(&[404]).by(openapi))
+        .routes(page.answers_text("text/html; charset=utf-8", "A page.").refuses(&[404]).by(docs))
 }

@@ -7,6 +7,7 @@ mod feedback;
 mod item;
 mod run;
 mod schemas;
+mod shown;
 mod snapshot;
 mod thread;
 
@@ -17,6 +18,7 @@ pub use feedback::{feedback_json, feedback_short_json};
 pub use item::{hit_json, item_json};
 pub use run::{is_rolled_back, run_json, run_status};
 pub use schemas::{context_schema, state_schema};
+pub use shown::{RawValues, Shown};
 pub use snapshot::{checkpoint_json, empty_state_json, history_entry_json, interrupts_json, state_json, values_json};
 pub use thread::{ThreadFacts, end_error_json, thread_json, ttl_json};
 

@@ -5,7 +5,7 @@ use harness::clock::iso;
 use harness::runtime::runs::{ROLLED_BACK, RunStatus};
 use serde_json::{Map, Value, json};
 
-use super::{interrupts_json, values_json};
+use super::interrupts_json;
 use crate::dialect::Dialect;
 use crate::input::assistant_uuid;
 
@@ -21,13 +21,12 @@ pub struct ThreadFacts {
 }
 
 impl ThreadFacts {
-    /// The facts that a thread's content holds, as the platform shows them.
+    /// The facts that a thread's content holds, as the platform shows them. The values have to be put in their place.
     pub fn of(content: &ThreadContent) -> Self {
-        let snapshot = content.snapshot.as_ref();
-        let messages = |messages: &[harness::messages::Message]| messages.iter().map(|message| json!(message.json())).collect();
+        let state = content.state.as_ref();
         Self {
-            values: snapshot.map(|snapshot| values_json(snapshot, messages(snapshot.state.messages()))),
-            interrupts: snapshot.map(|snapshot| interrupts_json(&snapshot.meta.next)).unwrap_or_default(),
+            values: state.map(|_| Map::new()),
+            interrupts: state.map(|state| interrupts_json(&state.meta.next)).unwrap_or_default(),
             error: content.last_end.as_ref().map(end_error_json).unwrap_or_default(),
         }
     }

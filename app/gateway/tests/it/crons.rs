@@ -1,6 +1,7 @@
 //! Runs by the clock over HTTP, and the runs that come of them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::TimeDelta;
 use deerflow_domain::crons::{CronStore, Scheduler};
@@ -114,16 +115,23 @@ async fn without_a_thread_every_firing_has_its_own_which_stays_if_asked() {
     let kept = gateway.post("/runs/crons", nightly(json!({ "on_run_completed": "keep" }))).await.json();
     let temporary = gateway.post("/runs/crons", nightly(json!({}))).await.json();
     two_days_later(&gateway).await;
-    while gateway.runs.live_runs() > 0 {
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-    }
     let run_of = async |cron: &Value| {
         let id = uuid::Uuid::parse_str(cron["cron_id"].as_str().expect("an id")).expect("a UUID");
         let fired = cron["next_run_date"].as_str().expect("a time").replace("+00:00", "Z");
         gateway.runs.get_run(None, &uuid::Uuid::new_v5(&id, fired.as_bytes()).into()).await.expect("read")
     };
-    assert_eq!(run_of(&kept).await.map(|run| run.status.wire()), Some("success"));
-    assert_eq!(run_of(&temporary).await, None);
+    let is_over = async |cron: &Value| run_of(cron).await.is_some_and(|run| run.status.is_terminal());
+    let ended = async {
+        while !(is_over(&kept).await && is_over(&temporary).await) {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), ended).await.expect("both fire");
+    for (cron, stays) in [(&kept, true), (&temporary, false)] {
+        let run = run_of(cron).await.expect("a run");
+        let said = gateway.state.checkpoints.get(&run.thread_id, None).await.expect("read");
+        assert_eq!((run.status.wire(), said.is_some()), ("success", stays));
+    }
 }
 
 #[tokio::test]

@@ -48,3 +48,12 @@ async fn the_page_may_run_its_own_script_and_ask_this_server_only() {
     assert!(!page.text().contains("{nonce}"));
     assert!(!gateway.get("/docs").await.text().contains(&nonce), "a nonce is used once");
 }
+
+#[tokio::test]
+async fn an_api_that_is_not_to_describe_itself_has_neither() {
+    let gateway = Gateway::with_docs(false);
+    for path in ["/openapi.json", "/docs"] {
+        let answer = gateway.get(path).await;
+        assert_eq!((answer.code(), answer.json()), (404, serde_json::json!({ "detail": "Not Found" })), "{path}");
+    }
+}

@@ -80,7 +80,8 @@ async fn a_second_run_on_a_busy_thread_is_refused() {
     gateway.post(&format!("/api/threads/{thread}/runs"), saying("slow")).await;
     let second = gateway.post(&format!("/api/threads/{thread}/runs"), saying("x")).await;
     assert_eq!((second.code(), second.json()), (409, json!({ "detail": format!("Thread {thread} already has an active run") })));
-    let second = gateway.post(&format!("/threads/{thread}/runs/wait"), saying("x")).await;
+    let rejecting = saying_with("x", json!({ "multitask_strategy": "reject" }));
+    let second = gateway.post(&format!("/threads/{thread}/runs/wait"), rejecting).await;
     assert_eq!(second.code(), 409);
     assert!(second.text().contains("multitask strategy"));
 }

@@ -183,6 +183,11 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     pub(crate) fn new() -> Self {
+        Self::with_docs(true)
+    }
+
+    /// One that describes itself, or does not.
+    pub(crate) fn with_docs(docs_enabled: bool) -> Self {
         let stores = MemoryStores::new();
         let ports = Arc::new(stores.clone());
         let (clock, ids): (Arc<dyn Clock>, Arc<dyn IdSource>) = (Arc::new(SystemClock), Arc::new(SystemIds::default()));
@@ -213,6 +218,7 @@ impl Gateway {
             items: Arc::new(Items::new(Arc::new(MemoryItemStore::default()), None, TtlPolicy::default(), clock.clone())),
             crons: crons.clone(),
             access: Access::new(KeyRule::Optional, keys.clone(), clock.clone()),
+            docs_enabled,
             checkpoints: ports.clone(),
             events: ports,
             assistants: Arc::new(OneAgent),

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_domain::containment::contains;
-use deerflow_domain::threads::{Created, Deleted, LastEnd, NewThread, ThreadContent, ThreadPatch, ThreadRecord, ThreadSearch, ThreadStore};
+use deerflow_domain::threads::{
+    Created, Deleted, LastEnd, NewThread, StoredState, ThreadContent, ThreadPatch, ThreadRecord, ThreadSearch, ThreadStore,
+};
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::checkpoint::Checkpointer;
@@ -39,6 +41,7 @@ impl Threads {
         rows.retain(|row| {
             (search.ids.is_empty() || search.ids.contains(&row.thread_id))
                 && contains(&row.metadata, &search.metadata)
+                && search.assistant.as_ref().is_none_or(|wanted| row.assistant_id.as_ref() == Some(&wanted.id))
                 && search.graph.as_ref().is_none_or(|graph| row.assistant.as_ref() == Some(graph))
                 && search.status.is_none_or(|status| row.status == status)
         });
@@ -107,11 +110,16 @@ impl ThreadStore for Threads {
         let mut found = HashMap::new();
         for thread in threads {
             let snapshot = Checkpointer::get(&self.stores, thread, None).await.map_err(|error| StoreError::Failed(error.to_string()))?;
+            let state = snapshot.map(|snapshot| StoredState {
+                channels: snapshot.state.channels().iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+                messages: serde_json::value::to_raw_value(snapshot.state.messages()).expect("json"),
+                meta: snapshot.meta,
+            });
             let runs =
                 RunQueryStore::list(&self.stores, thread, &RunListQuery { limit: 9, ..RunListQuery::default() }, &Owner::None).await?;
             let ended = runs.into_iter().find(|run| run.status.is_terminal());
             let last_end = ended.map(|run| LastEnd { status: run.status, error: run.error, stop_reason: run.stop_reason });
-            found.insert(thread.clone(), ThreadContent { snapshot, last_end });
+            found.insert(thread.clone(), ThreadContent { state, damage: None, last_end });
         }
         Ok(found)
     }

@@ -60,7 +60,8 @@ pub(super) fn resolve(root: &mut Node, file: &Path, environment: &Environment) -
 fn substitute(node: &mut Node, path: &mut Vec<String>, environment: &Environment, missing: &mut Vec<Missing>) {
     match &mut node.content {
         Content::Text { text, variable } => {
-            let Some(name) = text.strip_prefix('$') else {
+            // A dollar alone names nothing: it is the whole document to `store.index.fields`.
+            let Some(name) = text.strip_prefix('$').filter(|name| !name.is_empty()) else {
                 return;
             };
             match environment.get(name) {

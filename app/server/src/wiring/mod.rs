@@ -101,6 +101,7 @@ impl App {
             items,
             crons: stores.crons.clone(),
             access: Access::new(settings.key_rule(), stores.keys, clock.clone()),
+            docs_enabled: settings.docs_enabled,
             checkpoints: stores.checkpoints,
             events: stores.events,
             assistants: agents,

@@ -14,7 +14,7 @@ use harness::runtime::checkpoint::{
 
 use crate::connect::Database;
 
-pub(crate) use newest::{newest_channels, newest_snapshots};
+pub(crate) use newest::{newest_channels, newest_states};
 pub(crate) use write::{
     add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, forget_past, is_anything_due, refuse_incomplete,
 };

@@ -1,88 +1,104 @@
-//! The newest checkpoints of many threads at once, for lists.
+//! The newest checkpoints of many threads at once, to be shown: their messages are put together by the database and not read here.
 
 use std::collections::HashMap;
 
+use deerflow_domain::threads::StoredState;
 use harness::ids::ThreadId;
-use harness::messages::Message;
-use harness::runtime::checkpoint::{CheckpointError, LogRange, Snapshot, expand};
+use harness::runtime::checkpoint::{CheckpointError, LogRange};
 use harness::runtime::runs::store::StoreError;
-use harness::state::ThreadState;
-use sea_orm::{ColumnTrait, Condition, DatabaseConnection, DbBackend, EntityTrait, FromQueryResult, QueryFilter, Statement};
+use sea_orm::{DatabaseConnection, FromQueryResult, Statement};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::read::{RANGES_PER_SELECT, signed};
 use super::row::{channels, damaged, layout, meta};
-use crate::entity::{checkpoint, checkpoint_message};
+use crate::entity::checkpoint;
 use crate::error::{read, read_checkpoints};
-
-/// A newest checkpoint's row, and how far the log of its thread goes.
-#[derive(FromQueryResult)]
-struct Newest {
-    #[sea_orm(nested)]
-    row: checkpoint::Model,
-    log_tail: Option<i64>,
-}
 
 /// One look into the checkpoints' key per thread, however many checkpoints the threads have.
 const NEWEST: &str = "\
-    FROM threads_meta t JOIN checkpoints c ON c.thread_id = t.thread_id \
-        AND c.checkpoint_id = (SELECT MAX(i.checkpoint_id) FROM checkpoints i WHERE i.thread_id = t.thread_id)";
+    SELECT c.* FROM threads_meta t JOIN checkpoints c ON c.thread_id = t.thread_id \
+        AND c.checkpoint_id = (SELECT MAX(i.checkpoint_id) FROM checkpoints i WHERE i.thread_id = t.thread_id) \
+    WHERE t.thread_id IN";
 
-fn of_threads(select: &str, threads: &[&str], db: &DatabaseConnection) -> Statement {
-    let backend = db.get_database_backend();
-    let place = |n: usize| if backend == DbBackend::Postgres { format!("${n}") } else { "?".to_owned() };
-    let places: Vec<String> = (1..=threads.len()).map(place).collect();
-    let sql = format!("{select} {NEWEST} WHERE t.thread_id IN ({})", places.join(", "));
-    Statement::from_sql_and_values(backend, sql, threads.iter().map(|thread| sea_orm::Value::from(*thread)))
+/// The newest checkpoints' rows of these threads.
+fn newest(threads: &[&str], db: &DatabaseConnection) -> Statement {
+    let places: Vec<String> = (1..=threads.len()).map(|n| format!("${n}")).collect();
+    let values = threads.iter().map(|thread| sea_orm::Value::from(*thread));
+    Statement::from_sql_and_values(db.get_database_backend(), format!("{NEWEST} ({})", places.join(", ")), values)
 }
 
-/// The newest snapshots of these threads; those that have none are left out, and so is one that cannot be read.
-pub(crate) async fn newest_snapshots(db: &DatabaseConnection, threads: &[ThreadId]) -> Result<Vec<Snapshot>, CheckpointError> {
+/// A thread, and its newest state or why that cannot be shown.
+pub(crate) type NewestState = (String, Result<StoredState, CheckpointError>);
+
+/// The newest states of these threads; those that have none are left out.
+pub(crate) async fn newest_states(db: &DatabaseConnection, threads: &[ThreadId]) -> Result<Vec<NewestState>, CheckpointError> {
     if threads.is_empty() {
         return Ok(vec![]);
     }
     let threads: Vec<&str> = threads.iter().map(|thread| thread.as_str()).collect();
-    let select = "SELECT c.*, (SELECT MAX(m.place) FROM checkpoint_messages m WHERE m.thread_id = t.thread_id) AS log_tail";
-    let rows = read_checkpoints(Newest::find_by_statement(of_threads(select, &threads, db)).all(db).await)?;
+    let rows = read_checkpoints(checkpoint::Model::find_by_statement(newest(&threads, db)).all(db).await)?;
     let mut ranges = Vec::new();
-    for newest in &rows {
-        // One that is unreadable is told of when its snapshot is put together.
-        ranges.extend(layout(&newest.row).unwrap_or_default().into_iter().map(|range| (newest.row.thread_id.as_str(), range)));
+    for row in &rows {
+        // One that is unreadable is told of when its state is put together.
+        let layout = layout(row).unwrap_or_default();
+        ranges.extend(layout.into_iter().map(|range| (row.thread_id.as_str(), range)));
     }
-    let mut messages = messages(db, &ranges).await?;
-    let read = rows.iter().map(|newest| snapshot(newest, messages.remove(newest.row.thread_id.as_str()).unwrap_or_default()));
-    Ok(read.filter_map(|read| read.inspect_err(|error| tracing::error!(%error, "a state is left out of a list")).ok()).collect())
+    let mut parts = parts(db, &ranges).await?;
+    let state = |row: &checkpoint::Model| (row.thread_id.clone(), state(row, parts.remove(&row.thread_id).unwrap_or_default()));
+    Ok(rows.iter().map(state).collect())
 }
 
-fn snapshot(newest: &Newest, mut messages: HashMap<u64, Message>) -> Result<Snapshot, CheckpointError> {
-    let row = &newest.row;
-    let mut placed = Vec::with_capacity(messages.len());
-    for place in expand(&layout(row)?) {
-        let message = messages.remove(&place).ok_or_else(|| damaged(row, format!("message {place} of its log is missing")))?;
-        placed.push((place, message));
+fn state(row: &checkpoint::Model, parts: Vec<String>) -> Result<StoredState, CheckpointError> {
+    if parts.len() != layout(row)?.len() {
+        return Err(damaged(row, "messages of its log are missing".to_owned()));
     }
-    let log_tail = newest.log_tail.and_then(|tail| u64::try_from(tail).ok()).unwrap_or_default();
-    Ok(Snapshot { meta: meta(row)?, state: ThreadState::restored(placed, channels(row)?), log_tail })
+    let messages = RawValue::from_string(format!("[{}]", parts.join(","))).map_err(|error| damaged(row, error.to_string()))?;
+    Ok(StoredState { meta: meta(row)?, channels: channels(row)?.into_iter().collect(), messages })
 }
 
-/// The messages at these places, by thread.
-async fn messages(db: &DatabaseConnection, ranges: &[(&str, LogRange)]) -> Result<HashMap<String, HashMap<u64, Message>>, CheckpointError> {
-    let mut found: HashMap<String, HashMap<u64, Message>> = HashMap::new();
+/// What the log holds at a range, as the inside of a JSON list.
+#[derive(FromQueryResult)]
+struct Part {
+    thread_id: String,
+    nth: i64,
+    found: i64,
+    messages: Option<String>,
+}
+
+/// The messages of ranges by thread, in the order of the ranges; a range that is not whole is left out.
+async fn parts(db: &DatabaseConnection, ranges: &[(&str, LogRange)]) -> Result<HashMap<String, Vec<String>>, CheckpointError> {
+    let mut found: HashMap<String, Vec<String>> = HashMap::new();
     for some in ranges.chunks(RANGES_PER_SELECT) {
-        let any = some.iter().fold(Condition::any(), |any, (thread, LogRange(first, last))| {
-            let of_thread = checkpoint_message::Column::ThreadId.eq(*thread);
-            any.add(Condition::all().add(of_thread).add(checkpoint_message::Column::Place.between(signed(*first), signed(*last))))
-        });
-        for row in read_checkpoints(checkpoint_message::Entity::find().filter(any).all(db).await)? {
-            match serde_json::from_str(&row.message_json) {
-                Ok(message) => {
-                    found.entry(row.thread_id).or_default().insert(u64::try_from(row.place).unwrap_or_default(), message);
-                }
-                Err(error) => tracing::error!(thread_id = row.thread_id, place = row.place, %error, "a message is damaged"),
+        let mut rows = read_checkpoints(Part::find_by_statement(of_ranges(some, db)).all(db).await)?;
+        rows.sort_by_key(|part| part.nth);
+        for part in rows {
+            let wanted = usize::try_from(part.nth).ok().and_then(|nth| some.get(nth));
+            let whole =
+                wanted.is_some_and(|(_, LogRange(first, last))| part.found == signed(last.saturating_sub(*first).saturating_add(1)));
+            if let Some(messages) = part.messages.filter(|_| whole) {
+                found.entry(part.thread_id).or_default().push(messages);
             }
         }
     }
     Ok(found)
+}
+
+fn of_ranges(ranges: &[(&str, LogRange)], db: &DatabaseConnection) -> Statement {
+    let row = |n: usize| format!("(${}, ${}, ${}, ${})", 4 * n + 1, 4 * n + 2, 4 * n + 3, 4 * n + 4);
+    let rows: Vec<String> = (0..ranges.len()).map(row).collect();
+    let at = "FROM checkpoint_messages m WHERE m.thread_id = w.thread_id AND m.place BETWEEN w.first_place AND w.last_place";
+    let sql = format!(
+        "WITH wanted (thread_id, nth, first_place, last_place) AS (VALUES {}) \
+         SELECT w.thread_id, w.nth, (SELECT COUNT(*) {at}) AS found, \
+             (SELECT string_agg(s.message_json, ',') FROM (SELECT m.message_json {at} ORDER BY m.place) s) AS messages \
+         FROM wanted w",
+        rows.join(", ")
+    );
+    let values = ranges.iter().zip(0_i64..).flat_map(|((thread, LogRange(first, last)), nth)| {
+        [sea_orm::Value::from(*thread), nth.into(), signed(*first).into(), signed(*last).into()]
+    });
+    Statement::from_sql_and_values(db.get_database_backend(), sql, values)
 }
 
 /// The newest channel values of these threads.
@@ -91,7 +107,7 @@ pub(crate) async fn newest_channels(
     threads: &[String],
 ) -> Result<HashMap<String, Map<String, Value>>, StoreError> {
     let threads: Vec<&str> = threads.iter().map(String::as_str).collect();
-    let rows = read(checkpoint::Model::find_by_statement(of_threads("SELECT c.*", &threads, db)).all(db).await)?;
+    let rows = read(checkpoint::Model::find_by_statement(newest(&threads, db)).all(db).await)?;
     let channels_of = |row: &checkpoint::Model| {
         let held = channels(row).inspect_err(|error| tracing::error!(%error, "a state is left out of a search")).ok()?;
         Some((row.thread_id.clone(), held.into_iter().collect()))

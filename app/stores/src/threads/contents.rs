@@ -7,9 +7,9 @@ use harness::ids::ThreadId;
 use harness::runtime::checkpoint::CheckpointError;
 use harness::runtime::runs::RunStatus;
 use harness::runtime::runs::store::StoreError;
-use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
+use sea_orm::{ConnectionTrait, DatabaseConnection, Statement};
 
-use crate::checkpoints::newest_snapshots;
+use crate::checkpoints::newest_states;
 use crate::error::read;
 
 /// Threads of one statement.
@@ -19,9 +19,13 @@ const PER_SELECT: usize = 1_000;
 pub(super) async fn contents(db: &DatabaseConnection, threads: &[ThreadId]) -> Result<HashMap<ThreadId, ThreadContent>, StoreError> {
     let mut found: HashMap<ThreadId, ThreadContent> = HashMap::new();
     for some in threads.chunks(PER_SELECT) {
-        for snapshot in newest_snapshots(db, some).await.map_err(failed)? {
-            let thread = snapshot.meta.thread_id.clone();
-            found.entry(thread).or_default().snapshot = Some(snapshot);
+        for (thread, state) in newest_states(db, some).await.map_err(failed)? {
+            let Ok(thread) = ThreadId::parse(thread) else { continue };
+            let content = found.entry(thread).or_default();
+            match state {
+                Ok(state) => content.state = Some(state),
+                Err(error) => content.damage = Some(error.to_string()),
+            }
         }
         for (thread, end) in last_ends(db, some).await? {
             found.entry(thread).or_default().last_end = Some(end);
@@ -39,9 +43,7 @@ fn failed(error: CheckpointError) -> StoreError {
 
 /// One look into the runs' index per thread.
 async fn last_ends(db: &DatabaseConnection, threads: &[ThreadId]) -> Result<Vec<(ThreadId, LastEnd)>, StoreError> {
-    let backend = db.get_database_backend();
-    let place = |n: usize| if backend == DbBackend::Postgres { format!("${n}") } else { "?".to_owned() };
-    let places: Vec<String> = (1..=threads.len()).map(place).collect();
+    let places: Vec<String> = (1..=threads.len()).map(|n| format!("${n}")).collect();
     let sql = format!(
         "SELECT r.thread_id, r.status, r.error, r.stop_reason \
          FROM threads_meta t JOIN runs r ON r.run_id = (\
@@ -51,7 +53,7 @@ async fn last_ends(db: &DatabaseConnection, threads: &[ThreadId]) -> Result<Vec<
         places.join(", ")
     );
     let values = threads.iter().map(|thread| sea_orm::Value::from(thread.as_str()));
-    let rows = read(db.query_all_raw(Statement::from_sql_and_values(backend, sql, values)).await)?;
+    let rows = read(db.query_all_raw(Statement::from_sql_and_values(db.get_database_backend(), sql, values)).await)?;
     let mut ends = Vec::with_capacity(rows.len());
     for row in rows {
         let (thread, status): (String, String) = read(row.try_get("", "thread_id").and_then(|id| Ok((id, row.try_get("", "status")?))))?;

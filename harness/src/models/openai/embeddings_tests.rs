@@ -79,7 +79,7 @@ fn entry(address: &str) -> EmbeddingEntry {
         base_url: address.to_owned(),
         api_key: Some("sk-canary".to_owned().into()),
         dims: 2,
-        timeout: Duration::from_millis(300),
+        timeout: Duration::from_secs(1),
         retry: RetryPolicy { base: Duration::from_millis(1), cap: Duration::from_millis(2), ..RetryPolicy::default() },
     }
 }
@@ -120,7 +120,7 @@ async fn every_text_gets_its_vector_in_batches() {
 
 #[tokio::test]
 async fn what_may_pass_is_tried_again_and_what_cannot_is_not() {
-    let (embedded, times) = outcome(vec![refusal(503, "overloaded"), Turn::Hang]).await;
+    let (embedded, times) = outcome(vec![Turn::Hang, refusal(503, "overloaded")]).await;
     assert_eq!((embedded.map(|vectors| vectors.len()).map_err(|error| error.kind), times), (Ok(2), 3));
     let table = [
         (refusal(401, "wrong key sk-canary"), ModelErrorKind::Auth),

@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::spec::CancelAction;
 use super::status::RunStatus;
 use crate::ids::RunId;
+use crate::runtime::serialization::values_json;
+use crate::state::ThreadState;
 
 /// How a run ended, for those who wait in this process.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,8 +22,22 @@ pub struct RunOutcome {
     pub status: RunStatus,
     /// The error's class and text, when it failed.
     pub error: Option<(String, String)>,
-    /// The last state as JSON, with open questions under `__interrupt__`.
-    pub values: Option<Bytes>,
+    /// The last state.
+    pub values: Option<RunValues>,
+}
+
+/// The last state of a run and the questions that stay open. It becomes JSON only when somebody waits for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunValues {
+    pub(super) state: Arc<ThreadState>,
+    pub(super) questions: Vec<Value>,
+}
+
+impl RunValues {
+    /// The state as JSON, with open questions under `__interrupt__`.
+    pub fn json(&self) -> Bytes {
+        values_json(&self.state, &self.questions)
+    }
 }
 
 /// A run that waits or is being executed here.

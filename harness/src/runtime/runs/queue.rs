@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use parking_lot::RwLock;
 use tokio::sync::Notify;
 
@@ -174,7 +173,7 @@ pub(super) async fn end_unstarted(run: &RunRecord, registry: &RunRegistry, parts
         }
         Err(refused) => tracing::info!(run_id = %run.run_id, reason = %refused, "a waiting run was ended by somebody else"),
     }
-    close(run, RunOutcome { status, error: None, values: Some(Bytes::from_static(b"{}")) }, registry, parts).await;
+    close(run, RunOutcome { status, error: None, values: None }, registry, parts).await;
 }
 
 /// Tells viewers and waiters of a run that never began.

@@ -219,8 +219,7 @@ impl Viewer {
             let full = runs.len() == PAGE;
             let is_new = |run: &RunRecord| ThreadEventId { begun: run.created_at.timestamp_micros(), seq: DONE } > self.after;
             let all_new = runs.iter().all(is_new);
-            let begun = runs.into_iter().filter(|run| is_new(run) && run.status != RunStatus::Pending);
-            first = begun.last().or(first);
+            first = runs.into_iter().rfind(|run| is_new(run) && run.status != RunStatus::Pending).or(first);
             if !full || !all_new {
                 break;
             }

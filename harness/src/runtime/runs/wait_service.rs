@@ -30,12 +30,13 @@ pub enum WaitOutcome {
 
 impl From<RunOutcome> for WaitOutcome {
     fn from(outcome: RunOutcome) -> Self {
+        let values = outcome.values.map(|values| values.json());
         match outcome.error {
-            Some((name, message)) => Self::Failed { name, message, values: outcome.values },
+            Some((name, message)) => Self::Failed { name, message, values },
             None if outcome.status == RunStatus::Timeout => {
-                Self::Failed { name: "TimeoutError".to_owned(), message: "the run took too long".to_owned(), values: outcome.values }
+                Self::Failed { name: "TimeoutError".to_owned(), message: "the run took too long".to_owned(), values }
             }
-            None => Self::Values(outcome.values.unwrap_or_else(|| Bytes::from_static(b"{}"))),
+            None => Self::Values(values.unwrap_or_else(|| Bytes::from_static(b"{}"))),
         }
     }
 }

@@ -5,9 +5,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use deerflow_domain::assistants::{AssistantContent, AssistantPatch, CreatedAssistant, NewAssistant};
-use deerflow_domain::threads::ThreadSearch;
+use deerflow_domain::threads::{AssistantFilter, ThreadSearch};
 use harness::runtime::actor_context::{Owner, required_user_id};
-use serde_json::json;
 use uuid::Uuid;
 
 use super::{id_of, read_setup, refuse_default};
@@ -82,8 +81,8 @@ pub(crate) async fn delete(State(state): App, ids: Ids, query: Query) -> Reply {
         return Err(ApiError::NotFound(format!("Assistant with ID {id} not found")));
     }
     if with_threads {
-        let metadata = [("assistant_id".to_owned(), json!(id.to_string()))].into_iter().collect();
-        delete_matching(&state, ThreadSearch { metadata, ..ThreadSearch::default() }).await?;
+        let assistant = Some(AssistantFilter { id: id.to_string(), graph: None });
+        delete_matching(&state, ThreadSearch { assistant, ..ThreadSearch::default() }).await?;
     }
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -64,8 +64,10 @@ async fn refuse_default(state: &GatewayState, id: Uuid) -> Result<(), ApiError> 
     Ok(())
 }
 
+type Sent = Option<Map<String, Value>>;
+
 /// `config` and `context` of an assistant, each if it was sent. A context inside `config` becomes the context.
-fn read_setup(Body(body): &mut Body) -> Result<(Option<Map<String, Value>>, Option<Map<String, Value>>), ApiError> {
+fn read_setup(Body(body): &mut Body) -> Result<(Sent, Sent), ApiError> {
     let config = body.object("config");
     let context = body.object("context");
     let Some(mut config) = config else { return Ok((None, context.map(allowed))) };

@@ -2,20 +2,25 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::IntoResponse;
 
 use crate::dialect::Dialect;
 use crate::extract::{Ids, Query};
-use crate::reads::{require_thread, thread_facts};
-use crate::routes::{Answer, App};
-use crate::wire::{thread_json, ttl_json};
+use crate::reads::{content_of, require_thread, thread_facts};
+use crate::routes::{App, Reply};
+use crate::wire::{RawValues, Shown, ThreadFacts, thread_json, ttl_json};
 
-/// `?include=ttl` also says how long it stays.
-pub(crate) async fn get(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Answer {
+/// On the platform `?include=ttl` also says how long it stays.
+pub(crate) async fn get(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Reply {
     let record = require_thread(&state, &ids.thread()?).await?;
-    let facts = thread_facts(&state, &record, dialect).await?;
-    let mut thread = thread_json(&record, facts, dialect);
-    if dialect.is_platform() && query.list("include").iter().any(|part| part == "ttl") {
+    if !dialect.is_platform() {
+        let facts = thread_facts(&state, &record, dialect).await?;
+        return Ok(Json(thread_json(&record, facts, dialect)).into_response());
+    }
+    let content = content_of(&state, &record.thread_id).await?;
+    let mut thread = thread_json(&record, ThreadFacts::of(&content), dialect);
+    if query.list("include").iter().any(|part| part == "ttl") {
         thread["ttl"] = ttl_json(&record).into();
     }
-    Ok(Json(thread))
+    Ok(Json(Shown::new(thread, content.state.as_ref().map(RawValues::of))).into_response())
 }

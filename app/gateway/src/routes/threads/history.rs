@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::IntoResponse;
 use harness::ids::{CheckpointId, ThreadId};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::checkpoint::{HistoryQuery, Snapshot};
@@ -12,13 +13,13 @@ use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
 use crate::extract::{Ids, OptionalBody, Query};
 use crate::input::{before_cursor, checkpoint_of};
-use crate::reads::{Moment, messages, successor};
-use crate::routes::{Answer, App};
+use crate::reads::{Moment, messages, newest_state, successor};
+use crate::routes::{App, Reply};
 use crate::state::GatewayState;
-use crate::wire::{history_entry_json, state_json, values_json};
+use crate::wire::{Shown, history_entry_json, state_json, values_json};
 
 /// `GET`: `limit` and `before` in the query.
-pub(crate) async fn by_query(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Answer {
+pub(crate) async fn by_query(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Reply {
     let thread = ids.thread()?;
     let limit = query.number("limit", 1..=dialect.history_most())?.unwrap_or_else(|| dialect.history_limit());
     let before = match query.get("before") {
@@ -30,7 +31,7 @@ pub(crate) async fn by_query(State(state): App, dialect: Dialect, ids: Ids, quer
 }
 
 /// `POST`: the same in the body, with filters.
-pub(crate) async fn by_body(State(state): App, dialect: Dialect, ids: Ids, OptionalBody(mut body): OptionalBody) -> Answer {
+pub(crate) async fn by_body(State(state): App, dialect: Dialect, ids: Ids, OptionalBody(mut body): OptionalBody) -> Reply {
     let thread = ids.thread()?;
     let limit = body.number("limit", 1..=dialect.history_most()).unwrap_or_else(|| dialect.history_limit());
     let before = match body.value("before") {
@@ -57,15 +58,19 @@ fn cursor(value: &Value, source: &'static str, dialect: Dialect) -> Result<Check
     })
 }
 
-async fn history(state: &GatewayState, thread: &ThreadId, query: HistoryQuery, from: Option<CheckpointId>, dialect: Dialect) -> Answer {
+async fn history(state: &GatewayState, thread: &ThreadId, query: HistoryQuery, from: Option<CheckpointId>, dialect: Dialect) -> Reply {
     if state.threads.get(thread, &Owner::Auto).await?.is_none() {
         return match dialect {
-            Dialect::DeerFlow => Ok(Json(json!([]))),
+            Dialect::DeerFlow => Ok(Json(json!([])).into_response()),
             Dialect::Platform => Err(ApiError::ThreadNotFound(thread.to_string())),
         };
     }
     let newest = query.before.is_none() && query.metadata.is_empty() && from.is_none();
     let limit = query.limit;
+    if newest && limit == 1 && dialect.is_platform() {
+        let only: Vec<Shown> = newest_state(state, thread).await?.into_iter().collect();
+        return Ok(Json(only).into_response());
+    }
     let mut snapshots = match &from {
         Some(from) => state.checkpoints.get(thread, Some(from)).await?.into_iter().collect(),
         None => Vec::new(),
@@ -88,7 +93,7 @@ async fn history(state: &GatewayState, thread: &ThreadId, query: HistoryQuery, f
             }
         });
     }
-    Ok(Json(Value::Array(entries)))
+    Ok(Json(Value::Array(entries)).into_response())
 }
 
 /// DeerFlow's history carries messages in its first entry only: the web UI's transcript, compacted messages included.

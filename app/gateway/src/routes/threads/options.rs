@@ -23,10 +23,7 @@ pub(super) fn read_ttl(body: &mut Fields) -> Option<TimeDelta> {
                 }
                 Some(_) => return body.refuse("literal_error", "ttl", "ttl strategy should be 'delete'", &sent),
             }
-            match ttl.get("ttl") {
-                Some(minutes) => minutes,
-                None => return None,
-            }
+            ttl.get("ttl")?
         }
         minutes => minutes,
     };

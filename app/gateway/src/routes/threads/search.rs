@@ -20,7 +20,7 @@ use crate::error::{ApiError, Issue};
 use crate::extract::{Fields, OptionalBody, parse_thread_id};
 use crate::routes::{Answer, App, Reply, paged};
 use crate::state::GatewayState;
-use crate::wire::{ThreadFacts, select, thread_json};
+use crate::wire::{RawValues, Shown, ThreadFacts, select, thread_json};
 
 /// The words of the status filter; DeerFlow's older ones are understood too.
 const STATUSES: &[(&str, ThreadStatus)] = &[
@@ -67,7 +67,7 @@ pub(crate) async fn search(State(state): App, dialect: Dialect, OptionalBody(mut
     let one_more = ThreadSearch { limit: search.limit + 1, ..search.clone() };
     let (records, headers) = paged(state.threads.search(&one_more, &Owner::Auto).await?, search.offset, search.limit);
     let page = match dialect {
-        Dialect::DeerFlow => records.iter().map(|record| thread_json(record, title_only(record), dialect)).collect(),
+        Dialect::DeerFlow => records.iter().map(|record| Shown::new(thread_json(record, title_only(record), dialect), None)).collect(),
         Dialect::Platform => platform_page(&state, &records, &fields, &extract).await?,
     };
     let mut response = Json(page).into_response();
@@ -187,7 +187,7 @@ async fn platform_page(
     records: &[ThreadRecord],
     fields: &[String],
     extract: &[(String, Vec<Segment>)],
-) -> Result<Vec<Value>, ApiError> {
+) -> Result<Vec<Shown>, ApiError> {
     const INSIDE: [&str; 3] = ["values", "interrupts", "error"];
     let selected = fields.is_empty() || fields.iter().any(|field| INSIDE.contains(&field.as_str()));
     let looked_into = |path: &[Segment]| matches!(path.first(), Some(Segment::Key(root)) if INSIDE.contains(&root.as_str()));
@@ -198,14 +198,22 @@ async fn platform_page(
         HashMap::new()
     };
     let shown = |record: &ThreadRecord| {
-        let facts = contents.get(&record.thread_id).map(ThreadFacts::of).unwrap_or_default();
-        let thread = thread_json(record, facts, Dialect::Platform);
+        let content = contents.get(&record.thread_id);
+        if let Some(damage) = content.and_then(|content| content.damage.as_ref()) {
+            tracing::error!(thread_id = %record.thread_id, damage, "a thread is listed without its values");
+        }
+        let values = content.and_then(|content| content.state.as_ref()).map(RawValues::of);
+        let mut thread = thread_json(record, content.map(ThreadFacts::of).unwrap_or_default(), Dialect::Platform);
+        let reads_values = |path: &[Segment]| matches!(path.first(), Some(Segment::Key(root)) if root == "values");
+        if let Some(values) = values.as_ref().filter(|_| extract.iter().any(|(_, path)| reads_values(path))) {
+            thread["values"] = values.read();
+        }
         let taken = extracted(&thread, extract);
         let mut thread = select(thread, fields);
         if let (false, Some(map)) = (taken.is_empty(), thread.as_object_mut()) {
             map.insert("extracted".to_owned(), taken.into());
         }
-        thread
+        Shown::new(thread, values)
     };
     Ok(records.iter().map(shown).collect())
 }

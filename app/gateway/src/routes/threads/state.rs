@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::IntoResponse;
 use harness::ids::{CheckpointId, ThreadId};
 use serde_json::Value;
 
@@ -9,16 +10,21 @@ use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids, Query};
 use crate::input::checkpoint_of;
-use crate::reads::{Moment, messages, require_thread, successor};
-use crate::routes::{Answer, App};
+use crate::reads::{Moment, messages, newest_state, require_thread, successor};
+use crate::routes::{Answer, App, Reply};
 use crate::state::GatewayState;
-use crate::wire::{empty_state_json, state_json, values_json};
+use crate::wire::{Shown, empty_state_json, state_json, values_json};
 
 /// The newest state.
-pub(crate) async fn state(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Answer {
+pub(crate) async fn state(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Reply {
     let thread = ids.thread()?;
     check_subgraphs(&query, dialect)?;
-    Ok(Json(state_of(&state, &thread, None, dialect).await?))
+    if !dialect.is_platform() {
+        return Ok(Json(state_of(&state, &thread, None, dialect).await?).into_response());
+    }
+    require_thread(&state, &thread).await?;
+    let newest = newest_state(&state, &thread).await?;
+    Ok(Json(newest.unwrap_or_else(|| Shown::new(empty_state_json(&thread, None, dialect), None))).into_response())
 }
 
 /// The state at the checkpoint in the path.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::live::RunOutcome;
+use super::super::live::{RunOutcome, RunValues};
 use super::super::observer::{LifecycleKind, RunLifecycleEvent};
 use super::super::record::ThreadStatus;
 use super::super::recovery::ROLLED_BACK;
@@ -52,10 +52,11 @@ impl Execution {
             webhook: self.webhook(&end, rolled_back, error.as_ref()),
             discard_checkpoints: rolled_back,
         };
+        let state = if rolled_back { &self.progress.before } else { &self.progress.state };
         let outcome = RunOutcome {
             status,
             error: error.clone().filter(|_| matches!(status, RunStatus::Error | RunStatus::Timeout) && !rolled_back),
-            values: Some(values_json(if rolled_back { &self.progress.before } else { &self.progress.state }, end.questions())),
+            values: Some(RunValues { state: state.clone(), questions: end.questions().to_vec() }),
         };
         match self.journal.finish(run_end.clone()).await {
             Ok(()) => {}
