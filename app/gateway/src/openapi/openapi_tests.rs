@@ -1,3 +1,5 @@
+//! The document holds together, and the page stands alone.
+
 use std::collections::BTreeSet;
 
 use super::*;
