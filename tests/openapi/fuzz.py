@@ -18,8 +18,8 @@ CHECKS = [
     "content_type_conformance",
     "response_schema_conformance",
 ]
-EXAMPLES = os.environ.get("EXAMPLES", "20")
-PHASES = os.environ.get("PHASES", "coverage,fuzzing")
+EXAMPLES = os.environ.get("EXAMPLES", "40")
+PHASES = os.environ.get("PHASES", "fuzzing")
 WORKERS = os.environ.get("WORKERS", "2")
 PATIENCE = 30
 
