@@ -175,9 +175,12 @@ impl Ids {
         parse_run_id(self.text("run_id"), self.dialect)
     }
 
-    /// The checkpoint.
+    /// The checkpoint, by the rule for runs.
     pub fn checkpoint(&self) -> Result<CheckpointId, ApiError> {
         let text = self.text("checkpoint_id");
+        if self.dialect.is_platform() && Uuid::parse_str(text).is_err() {
+            return Err(ApiError::Unprocessable("Invalid checkpoint ID: must be a UUID".to_owned()));
+        }
         CheckpointId::parse(text).map_err(|_| ApiError::CheckpointNotFound(text.chars().take(80).collect()))
     }
 }

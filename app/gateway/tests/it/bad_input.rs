@@ -166,6 +166,15 @@ async fn an_id_that_is_none_or_unknown_is_refused() {
 }
 
 #[tokio::test]
+async fn a_checkpoint_in_the_path_is_a_uuid() {
+    let furnished = Furnished::new().await;
+    for id in ["x", "true", "-1", "%00"] {
+        let answer = furnished.gateway.get(&format!("/threads/{}/state/{id}", furnished.thread)).await;
+        assert_eq!((answer.code(), answer.json()), (422, json!({ "detail": "Invalid checkpoint ID: must be a UUID" })), "{id}");
+    }
+}
+
+#[tokio::test]
 async fn a_parameter_of_the_wrong_type_or_range_is_refused() {
     let furnished = Furnished::new().await;
     let mut flaws = Vec::new();
