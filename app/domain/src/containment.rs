@@ -1,6 +1,14 @@
 //! Whether JSON contains other JSON, and what a store has to remember of an object to find it by that.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
+use uuid::Uuid;
+
+/// Longer paths are told by a digest.
+const LONGEST_PATH: usize = 254;
+/// The namespace of such digests.
+const DIGESTS: Uuid = Uuid::from_u128(0x2f0a_93d4_6d3e_4b0c_8a6b_7e1f_0c55_91ab);
 
 /// Whether `held` has every entry of `wanted`. Objects are compared entry by entry, every element of a wanted list must be in some
 /// element of the held one, and plain values must be equal with their type: 1 is not `1.0`, and null is not an absence.
@@ -25,13 +33,12 @@ pub struct Fact {
     pub value: String,
 }
 
-/// Everything that is true of an object, without repetition. If one object contains another, its facts include the other's.
-pub fn facts(object: &Map<String, Value>) -> Vec<Fact> {
-    let mut facts = Vec::new();
-    collect(object, &mut Vec::new(), &mut facts);
-    facts.sort_unstable();
-    facts.dedup();
-    facts
+/// What is true of an object, without repetition: everything, or the first `most` facts. If one object contains another, all facts
+/// of the first include all of the other's.
+pub fn facts(object: &Map<String, Value>, most: usize) -> Vec<Fact> {
+    let mut facts = BTreeSet::new();
+    collect(object, "", most, &mut facts);
+    facts.into_iter().collect()
 }
 
 /// Whether having the facts of `wanted` is the same as containing it. Not so where a list holds objects or lists: several
@@ -44,29 +51,40 @@ pub fn facts_decide(wanted: &Map<String, Value>) -> bool {
     })
 }
 
-fn collect(object: &Map<String, Value>, path: &mut Vec<Value>, facts: &mut Vec<Fact>) {
+fn collect(object: &Map<String, Value>, path: &str, most: usize, facts: &mut BTreeSet<Fact>) {
     for (key, value) in object {
-        path.push(key.as_str().into());
-        collect_value(value, path, facts);
-        path.pop();
+        if facts.len() >= most {
+            return;
+        }
+        collect_value(value, &below(path, &Value::from(key.as_str()).to_string()), most, facts);
     }
 }
 
-fn collect_value(value: &Value, path: &mut Vec<Value>, facts: &mut Vec<Fact>) {
-    let mut add = |value: String| facts.push(Fact { path: Value::from(path.clone()).to_string(), value });
+fn collect_value(value: &Value, path: &str, most: usize, facts: &mut BTreeSet<Fact>) {
+    if facts.len() >= most {
+        return;
+    }
+    let mut add = |value: String| facts.insert(Fact { path: format!("[{path}]"), value });
     match value {
         Value::Object(inner) => {
             add("{}".to_owned());
-            collect(inner, path, facts);
+            collect(inner, path, most, facts);
         }
         Value::Array(items) => {
             add("[]".to_owned());
-            path.push(0.into());
-            items.iter().for_each(|item| collect_value(item, path, facts));
-            path.pop();
+            let inner = below(path, "0");
+            items.iter().for_each(|item| collect_value(item, &inner, most, facts));
         }
-        plain => add(plain.to_string()),
+        plain => {
+            add(plain.to_string());
+        }
     }
+}
+
+/// The path one step further in. A long one is told by its digest, so that a fact costs no more for standing deep.
+fn below(path: &str, step: &str) -> String {
+    let text = if path.is_empty() { step.to_owned() } else { format!("{path},{step}") };
+    if text.len() <= LONGEST_PATH { text } else { format!("\"#{}\"", Uuid::new_v5(&DIGESTS, text.as_bytes())) }
 }
 
 #[cfg(test)]
@@ -108,8 +126,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_contains_has_the_facts_and_mostly_the_other_way_round(held in object(), wanted in object()) {
-            let known = facts(&held);
-            let has_facts = facts(&wanted).iter().all(|fact| known.contains(fact));
+            let known = facts(&held, usize::MAX);
+            let has_facts = facts(&wanted, usize::MAX).iter().all(|fact| known.contains(fact));
             if contains(&held, &wanted) {
                 prop_assert!(has_facts);
             } else if facts_decide(&wanted) {

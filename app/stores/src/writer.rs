@@ -66,8 +66,10 @@ where
 
     fn answer(self: Box<Self>, committed: Result<(), Fault>) {
         let result = match (self.result, committed) {
-            (Some(Ok(_)) | None, Err(fault)) => Err(TxError::Db(fault)),
-            (Some(result), _) => result,
+            (Some(Err(TxError::Db(own))), Err(_)) => Err(TxError::Db(own)),
+            // What it refused may rest on what was undone beside it.
+            (_, Err(fault)) => Err(TxError::Db(fault)),
+            (Some(result), Ok(())) => result,
             (None, Ok(())) => Err(TxError::Db(Fault::Failed("the write was forgotten".to_owned()))),
         };
         // A caller that went away needs no answer.
@@ -157,8 +159,9 @@ impl Writer {
         let alone = batch.len() == 1;
         let tx = self.begin().await?;
         for job in batch {
-            if let Verdict::Undo(_) = job.run(&tx).await {
-                tx.rollback().await?;
+            if let Verdict::Undo(fault) = job.run(&tx).await {
+                // A full disk can end the transaction by itself; then there is nothing to roll back, and this is why.
+                tx.rollback().await.map_err(|error| fault.unwrap_or_else(|| error.into()))?;
                 return Ok(alone);
             }
         }

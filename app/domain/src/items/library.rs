@@ -167,7 +167,8 @@ impl Items {
 
     async fn meanings(&self, request: &PutRequest) -> Result<Vec<Vec<f32>>, ItemError> {
         let Some(index) = &self.index else { return Ok(Vec::new()) };
-        let texts = |fields: &[FieldPath]| fields.iter().flat_map(|field| field.texts(&request.value)).collect::<Vec<_>>();
+        let texts =
+            |fields: &[FieldPath]| fields.iter().flat_map(|field| field.texts(&request.value)).take(MOST_TEXTS + 1).collect::<Vec<_>>();
         let texts = match &request.indexing {
             Indexing::Off => Vec::new(),
             Indexing::AsConfigured => texts(&index.fields),

@@ -6,7 +6,7 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
 
 use super::write::{log_tail, newest, write_checkpoints};
-use crate::entity::{micros, plain, run, thread};
+use crate::entity::{micros, run, short_title, thread};
 use crate::runs::is_active;
 use crate::threads::locked;
 use crate::tx::TxError;
@@ -28,7 +28,7 @@ pub(super) async fn put_outside_run(tx: &DatabaseTransaction, change: &OutsideWr
     }
     write_checkpoints(tx, std::slice::from_ref(&change.write)).await?;
     thread::Entity::update_many()
-        .col_expr(thread::Column::DisplayName, Expr::value(change.title.as_deref().map(plain)))
+        .col_expr(thread::Column::DisplayName, Expr::value(change.title.as_deref().map(short_title)))
         .col_expr(thread::Column::Status, Expr::value(change.status.as_str()))
         .col_expr(thread::Column::UpdatedAt, Expr::value(micros(change.write.meta.created_at)))
         .col_expr(thread::Column::StateUpdatedAt, Expr::value(micros(change.write.meta.created_at)))

@@ -21,6 +21,15 @@ pub(crate) fn plain(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 
+/// A title as it is stored beside its thread, where it is shown in lists and found by an index: Postgres takes no more than 2,700
+/// bytes into one.
+pub(crate) fn short_title(title: &str) -> String {
+    plain(title).chars().take(LONGEST_TITLE).collect()
+}
+
+/// In characters.
+const LONGEST_TITLE: usize = 500;
+
 /// A moment as it is stored.
 pub(crate) fn micros(at: DateTime<Utc>) -> i64 {
     at.timestamp_micros()

@@ -3,6 +3,9 @@ ALTER TABLE threads_meta ADD COLUMN state_updated_at BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE threads_meta ADD COLUMN ttl_micros BIGINT;
 UPDATE threads_meta SET state_updated_at = updated_at;
 
+UPDATE threads_meta SET display_name = substr(display_name, 1, 500) WHERE length(display_name) > 500;
+UPDATE threads_meta SET assistant_id = substr(assistant_id, 1, 128) WHERE length(assistant_id) > 128;
+
 CREATE INDEX threads_meta_by_update ON threads_meta (user_id, updated_at DESC, thread_id DESC);
 CREATE INDEX threads_meta_by_state_update ON threads_meta (user_id, state_updated_at DESC, thread_id DESC);
 CREATE INDEX threads_meta_by_creation ON threads_meta (user_id, created_at DESC, thread_id DESC);

@@ -12,7 +12,7 @@ use sea_orm::{
 use super::SqlRunStore;
 use super::row::json_text;
 use crate::checkpoints::{add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, refuse_incomplete};
-use crate::entity::{micros, plain, run, thread};
+use crate::entity::{micros, plain, run, short_title, thread};
 use crate::error::{Fault, FromFault, read};
 use crate::feedback::delete_feedback_of;
 use crate::run_events::{add_events, delete_thread_events};
@@ -171,7 +171,7 @@ fn end_thread(script: &mut Script, commit: &RunCommit, end: &RunEnd, backend: Db
         // Locked by a statement of its own: the next one then sees which runs others admitted while this waited.
         script.add(LOCK_THREAD, [thread.into()]);
     }
-    let title = end.title.as_deref().map(plain);
+    let title = end.title.as_deref().map(short_title);
     let (run, status) = (commit.run_id.as_str(), end.thread_status.as_str());
     let at = micros(commit.at);
     script.add(END_THREAD, [at.into(), at.into(), title.into(), run.into(), status.into(), thread.into()]);

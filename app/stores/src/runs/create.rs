@@ -42,8 +42,8 @@ impl RunCreateStore for SqlRunStore {
 /// somebody else had its id.
 const MAKE_OR_TAKE_THREAD: &str = "\
     INSERT INTO threads_meta (thread_id, assistant_id, user_id, run_assistant_id, status, metadata_json, pinned, temporary, \
-        created_at, updated_at) \
-    SELECT new.thread_id, new.assistant_id, new.user_id, new.named, 'busy', '{}', FALSE, new.temporary, new.at, new.at \
+        created_at, updated_at, state_updated_at) \
+    SELECT new.thread_id, new.assistant_id, new.user_id, new.named, 'busy', '{}', FALSE, new.temporary, new.at, new.at, new.at \
     FROM (SELECT CAST(? AS TEXT) AS thread_id, CAST(? AS TEXT) AS assistant_id, CAST(? AS TEXT) AS user_id, CAST(? AS TEXT) AS named, \
         CAST(? AS BOOLEAN) AS temporary, CAST(? AS BIGINT) AS at) AS new \
     WHERE NOT EXISTS (SELECT 1 FROM deleted_threads AS gone WHERE gone.thread_id = new.thread_id \

@@ -55,17 +55,22 @@ fn owned_beside() -> SelectStatement {
 
 /// Takes the first run of the thread that may begin. Under the thread's lock, as admissions and ends are, so nobody else does.
 async fn take(tx: &DatabaseTransaction, of: &str, now: i64) -> Result<Option<Claimed>, TxError<StoreError>> {
-    thread::Entity::update_many()
-        .col_expr(thread::Column::Status, Expr::value("busy"))
-        .filter(thread::Column::ThreadId.eq(of))
-        .exec(tx)
-        .await?;
+    thread::Entity::find_by_id(of).lock_exclusive().one(tx).await?;
     let Some(mut row) = turns(now).filter(run::Column::ThreadId.eq(of)).one(tx).await? else { return Ok(None) };
-    run::Entity::update_many()
+    let taken = run::Entity::update_many()
         .col_expr(run::Column::Status, Expr::value(RunStatus::Starting.as_str()))
         .col_expr(run::Column::UpdatedAt, Expr::value(now))
         .col_expr(run::Column::RecipeJson, Expr::value(Option::<String>::None))
         .filter(run::Column::RunId.eq(row.run_id.as_str()))
+        .filter(Expr::cust("runs.status = 'pending' AND runs.cancel_action IS NULL"))
+        .exec(tx)
+        .await?;
+    if taken.rows_affected == 0 {
+        return Ok(None);
+    }
+    thread::Entity::update_many()
+        .col_expr(thread::Column::Status, Expr::value("busy"))
+        .filter(thread::Column::ThreadId.eq(of))
         .exec(tx)
         .await?;
     let recipe = row.recipe_json.take().ok_or_else(|| "nothing was written down".to_owned());

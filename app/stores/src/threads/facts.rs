@@ -33,7 +33,7 @@ fn bounded(text: String) -> String {
 
 /// The facts of a thread's metadata as they are stored.
 fn known(metadata: &Map<String, Value>) -> HashSet<(String, String)> {
-    facts(metadata).into_iter().take(MOST_FACTS).map(stored).collect()
+    facts(metadata, MOST_FACTS).into_iter().map(stored).collect()
 }
 
 /// Writes what became true of a thread when its metadata changed, and removes what is not true any more.

@@ -19,7 +19,7 @@ use serde_json::Map;
 use super::facts::stored;
 use super::row::records;
 use crate::checkpoints::newest_channels;
-use crate::entity::{plain, thread, thread_fact};
+use crate::entity::{plain, short_title, thread, thread_fact};
 use crate::error::read;
 
 /// Filters that let at most so many threads through are where a search begins.
@@ -120,9 +120,9 @@ impl<'a> Filters<'a> {
             let (path, value) = stored(fact);
             Indexed::Fact(path, value)
         };
-        let mut indexed: Vec<Indexed> = facts(&search.metadata).into_iter().map(fact).collect();
+        let mut indexed: Vec<Indexed> = facts(&search.metadata, usize::MAX).into_iter().map(fact).collect();
         if let Some(graph) = &search.graph {
-            let said = facts(&Map::from_iter([("graph_id".to_owned(), graph.as_str().into())])).into_iter().map(fact);
+            let said = facts(&Map::from_iter([("graph_id".to_owned(), graph.as_str().into())]), usize::MAX).into_iter().map(fact);
             indexed.push(Indexed::Any(said.chain([Indexed::Column(thread::Column::AssistantId, plain(graph))]).collect()));
         }
         if let Some(assistant) = &search.assistant {
@@ -132,7 +132,7 @@ impl<'a> Filters<'a> {
         }
         if let Some(title) = search.values.get("title").and_then(serde_json::Value::as_str) {
             // The title of a state is its row's too, so few states are read; whether it is still there is looked at afterwards.
-            indexed.push(Indexed::Column(thread::Column::DisplayName, plain(title)));
+            indexed.push(Indexed::Column(thread::Column::DisplayName, short_title(title)));
         }
         Ok(Self { search, user: owner.resolve()?, backend: db.get_database_backend(), indexed })
     }

@@ -15,7 +15,7 @@ use serde_json::Map;
 use super::facts;
 use super::row::{is_pinned, new_row, record};
 use crate::checkpoints::{delete_thread_checkpoints, forget_past};
-use crate::entity::{micros, plain, run, thread};
+use crate::entity::{micros, run, short_title, thread};
 use crate::runs::{delete_runs_of, from_json, is_active, json_text};
 use crate::tx::TxError;
 
@@ -71,7 +71,7 @@ pub(super) async fn patch(tx: &DatabaseTransaction, work: &Patch) -> Result<Opti
     row.pinned = is_pinned(&metadata);
     row.metadata_json = json_text(&metadata);
     if let Some(title) = &work.patch.title {
-        row.display_name = title.as_deref().map(plain);
+        row.display_name = title.as_deref().map(short_title);
     }
     if let Some(status) = work.patch.status {
         row.status = status.as_str().to_owned();
@@ -145,7 +145,7 @@ pub(super) async fn sweep(tx: &DatabaseTransaction, at: DateTime<Utc>, most: usi
     let rows = thread::Entity::find().filter(over()).filter(rest).limit(most as u64).all(tx).await?;
     let mut swept = Vec::new();
     for row in rows {
-        let thread = record(row.clone())?;
+        let Ok(thread) = record(row.clone()).inspect_err(|error| tracing::error!(%error, "a thread cannot be swept")) else { continue };
         let still = thread::Entity::find_by_id(row.thread_id.as_str()).filter(over()).lock_exclusive().one(tx).await?;
         let Some(row) = still else { continue };
         if !is_busy(tx, &thread.thread_id).await? {

@@ -105,8 +105,10 @@ const LOST: RunOutcome = RunOutcome { status: RunStatus::Error, error: None, val
 pub(super) struct LiveRuns(Mutex<HashMap<RunId, Arc<LiveRun>>>);
 
 impl LiveRuns {
-    pub(super) fn insert(&self, run_id: RunId, live: Arc<LiveRun>) {
-        self.0.lock().insert(run_id, live);
+    /// `false`, and nothing is changed, when the run is known already.
+    pub(super) fn insert_new(&self, run_id: &RunId, live: &Arc<LiveRun>) -> bool {
+        let mut known = self.0.lock();
+        !known.contains_key(run_id) && known.insert(run_id.clone(), live.clone()).is_none()
     }
 
     pub(super) fn get(&self, run_id: &RunId) -> Option<Arc<LiveRun>> {

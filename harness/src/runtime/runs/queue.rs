@@ -1,9 +1,11 @@
 //! Runs that wait: the store keeps them and says whose turn it is; this starts them, or ends those that never begin.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use parking_lot::RwLock;
 use tokio::sync::Notify;
 
@@ -20,10 +22,12 @@ use super::supervisor::launch;
 use crate::runtime::actor_context::{self, Owner};
 use crate::runtime::serialization::error_frame;
 use crate::runtime::stream_bridge::{StreamKey, TerminalKind};
-use crate::runtime::tasks::TaskKind;
+use crate::runtime::tasks::{TaskKind, panic_text};
 
 /// The longest that a turn goes unnoticed: what another process did rings no bell here.
 const LOOK: Duration = Duration::from_secs(2);
+/// The longest that starting one run may keep the others waiting.
+const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// Wakes the queue when somebody's turn may have come.
 #[derive(Debug, Default)]
@@ -79,13 +83,27 @@ impl Queue {
 
     async fn try_start_all(&self) -> Result<Duration, StoreError> {
         loop {
+            if self.parts.tasks.token().is_cancelled() {
+                // What waits is for the next process.
+                return Ok(LOOK);
+            }
             let now = self.parts.clock.now();
             let Some(claimed) = self.parts.create.claim(now).await? else {
                 let due = self.parts.create.next_due(now).await?;
                 return Ok(due.and_then(|due| (due - now).to_std().ok()).map_or(LOOK, |wait| wait.min(LOOK)));
             };
             let limits = *self.limits.read();
-            start(claimed, limits, &self.registry, &self.parts).await;
+            let run = claimed.run.clone();
+            let work = AssertUnwindSafe(start(claimed, limits, &self.registry, &self.parts));
+            // One run that cannot be started must not keep all others waiting.
+            let failed = match tokio::time::timeout(START_LIMIT, work.catch_unwind()).await {
+                Ok(Ok(())) => None,
+                Ok(Err(panic)) => Some(panic_text(panic.as_ref())),
+                Err(_) => Some("its agent was not assembled in time".to_owned()),
+            };
+            if let Some(why) = failed {
+                give_up(&run, &why, &self.registry, &self.parts).await;
+            }
         }
     }
 }

@@ -65,7 +65,10 @@ impl RunRegistry {
     pub(super) async fn admit(&self, plan: &ExecutionPlan, recipe: Arc<Recipe>, parts: &RuntimeParts) -> Result<Admission, RunError> {
         // Known before it is committed: a cancel that finds the row finds the handle, too.
         let live = LiveRun::new();
-        self.live.insert(plan.run_id.clone(), live.clone());
+        if !self.live.insert_new(&plan.run_id, &live) {
+            // Its handle belongs to the run that is there.
+            return Err(AdmitError::RunExists(plan.run_id.clone()).into());
+        }
         let admitted = match parts.create.admit(new_run(plan, recipe, parts)).await {
             Ok(admitted) => admitted,
             Err(error) => {

@@ -130,7 +130,10 @@ impl Viewer {
     async fn skip_what_is_over(&mut self) -> Result<(), StoreError> {
         let query = RunListQuery { limit: PAGE, ..RunListQuery::default() };
         let runs = self.parts.query.list(&self.thread, &query, &self.owner).await?;
-        if let Some(over) = runs.iter().find(|run| run.status.is_terminal()) {
+        // The newest that is over and has nothing unfinished before it: one that was cancelled while it waited is over before its turn.
+        let now = self.parts.clock.now();
+        let begun = runs.iter().rev().filter(|run| run.created_at <= now);
+        if let Some(over) = begun.take_while(|run| run.status.is_terminal()).last() {
             self.after = ThreadEventId { begun: over.created_at.timestamp_micros(), seq: DONE };
         }
         self.tail = runs.into_iter().find(|run| run.status.is_owned()).map(|run| run.run_id);
@@ -212,19 +215,23 @@ impl Viewer {
 
     /// The first run that has begun and is not done with.
     async fn next_run(&mut self) -> Result<Option<RunRecord>, StoreError> {
-        let mut first = None;
+        let now = self.parts.clock.now();
+        let mut first: Option<RunRecord> = None;
         for page in 0..MOST_PAGES {
             let query = RunListQuery { limit: PAGE, offset: page * PAGE, status: None };
             let runs = self.parts.query.list(&self.thread, &query, &self.owner).await?;
             let full = runs.len() == PAGE;
             let is_new = |run: &RunRecord| ThreadEventId { begun: run.created_at.timestamp_micros(), seq: DONE } > self.after;
             let all_new = runs.iter().all(is_new);
-            first = runs.into_iter().rfind(|run| is_new(run) && run.status != RunStatus::Pending).or(first);
+            let counts =
+                |run: &RunRecord| is_new(run) && run.created_at <= now && (run.status != RunStatus::Pending || run.cancel.is_none());
+            first = runs.into_iter().rfind(counts).or(first);
             if !full || !all_new {
                 break;
             }
         }
-        Ok(first)
+        // While the oldest has not begun, nothing behind it is shown.
+        Ok(first.filter(|run| run.status != RunStatus::Pending))
     }
 
     /// Waits until a run of the thread begins here, or it is time to look or to say something. `None` when the runtime is gone.

@@ -19,6 +19,9 @@ use crate::routes::{Answer, App, to_its_end};
 use crate::state::GatewayState;
 use crate::wire::{ThreadFacts, thread_json};
 
+/// The longest name of an assistant that a thread may be made for, in bytes.
+const LONGEST_ASSISTANT: usize = 128;
+
 pub(crate) async fn create(State(state): App, dialect: Dialect, Body(mut body): Body) -> Answer {
     let thread_id = match body.text("thread_id") {
         Some(id) => parse_thread_id(&id, dialect, "body")?,
@@ -31,6 +34,10 @@ pub(crate) async fn create(State(state): App, dialect: Dialect, Body(mut body): 
         keep_existing = body.word("if_exists", &[("raise", false), ("do_nothing", true)]).unwrap_or_default();
         ttl = read_ttl(&mut body).or_else(|| state.info.thread_ttl());
         seed = read_supersteps(&mut body);
+    }
+    if assistant.as_ref().is_some_and(|assistant| assistant.len() > LONGEST_ASSISTANT) {
+        let text = format!("assistant_id should have at most {LONGEST_ASSISTANT} bytes");
+        let _none: Option<()> = body.refuse("string_too_long", "assistant_id", text, &Value::Null);
     }
     body.finish()?;
     let user_id = Some(required_user_id().map_err(|error| ApiError::Internal(error.to_string()))?);

@@ -30,6 +30,9 @@ pub(crate) async fn delete(State(state): App, dialect: Dialect, ids: Ids) -> Rep
     }
 }
 
+/// The most threads that one request removes: each is a transaction.
+const MOST_PRUNED: usize = 1_000;
+
 /// Removes several, or their past; those that are busy or unknown stay out of the count.
 pub(crate) async fn prune(State(state): App, dialect: Dialect, Body(mut body): Body) -> Answer {
     let threads = body.texts("thread_ids");
@@ -39,6 +42,10 @@ pub(crate) async fn prune(State(state): App, dialect: Dialect, Body(mut body): B
     // DeerFlow knows one way.
     let ways: &[(&str, bool)] = if dialect.is_platform() { &[("delete", false), ("keep_latest", true)] } else { &[("delete", false)] };
     let keep_latest = body.word("strategy", ways).unwrap_or_default();
+    if threads.as_ref().is_some_and(|threads| threads.len() > MOST_PRUNED) {
+        let text = format!("thread_ids should have at most {MOST_PRUNED} entries");
+        let _none: Option<()> = body.refuse("too_long", "thread_ids", text, &json!(null));
+    }
     body.finish()?;
     let threads: Vec<ThreadId> =
         threads.unwrap_or_default().iter().map(|thread| parse_thread_id(thread, dialect, "body")).collect::<Result<_, _>>()?;
@@ -59,7 +66,7 @@ pub(crate) async fn delete_matching(state: &Arc<GatewayState>, search: ThreadSea
         for thread in &found {
             kept += usize::from(remove(state, &thread.thread_id).await? == Deleted::Busy);
         }
-        if found.len() < page.limit {
+        if found.is_empty() {
             return Ok(());
         }
     }

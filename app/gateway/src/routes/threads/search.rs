@@ -98,6 +98,7 @@ async fn read_search(state: &GatewayState, body: &mut Fields, dialect: Dialect) 
         offset: offset as usize,
         ..ThreadSearch::default()
     };
+    refuse_many(body, "metadata", &metadata);
     match dialect {
         Dialect::DeerFlow => {
             check_metadata(body, &metadata);
@@ -111,17 +112,20 @@ async fn read_search(state: &GatewayState, body: &mut Fields, dialect: Dialect) 
         Dialect::Platform => {
             search.values = body.object("values").unwrap_or_default();
             refuse_values(body, search.values.get("messages").cloned());
-            for (key, filter) in [("metadata", &metadata), ("values", &search.values)] {
-                let entries = facts(filter).len();
-                if entries > MOST_FILTERS {
-                    let text = format!("{key} should have at most {MOST_FILTERS} entries in all");
-                    let _none: Option<()> = body.refuse("too_long", key, text, &entries.into());
-                }
-            }
+            refuse_many(body, "values", &search.values);
             read_assistant(state, metadata, &mut search).await;
         }
     }
     Ok(search)
+}
+
+/// Refuses a filter with more entries than a query should have conditions.
+fn refuse_many(body: &mut Fields, key: &str, filter: &Map<String, Value>) {
+    let entries = facts(filter, MOST_FILTERS + 1).len();
+    if entries > MOST_FILTERS {
+        let text = format!("{key} should have at most {MOST_FILTERS} entries in all");
+        let _none: Option<()> = body.refuse("too_long", key, text, &entries.into());
+    }
 }
 
 /// Ignoring a filter would find threads that were not asked for.
