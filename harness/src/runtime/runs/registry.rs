@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use tokio::sync::broadcast;
 
 use super::error::RunError;
@@ -62,19 +63,26 @@ impl Default for RunRegistry {
 impl RunRegistry {
     /// Admits the plan, and tells those to stop that are in its way if its strategy says so. When it returns, the run is committed.
     #[tracing::instrument(name = "admit", skip_all)]
-    pub(super) async fn admit(&self, plan: &ExecutionPlan, recipe: Arc<Recipe>, parts: &RuntimeParts) -> Result<Admission, RunError> {
+    pub(super) async fn admit(
+        self: &Arc<Self>,
+        plan: &ExecutionPlan,
+        recipe: Arc<Recipe>,
+        parts: &RuntimeParts,
+    ) -> Result<Admission, RunError> {
         // Known before it is committed: a cancel that finds the row finds the handle, too.
         let live = LiveRun::new();
         if !self.live.insert_new(&plan.run_id, &live) {
             // Its handle belongs to the run that is there.
             return Err(AdmitError::RunExists(plan.run_id.clone()).into());
         }
-        let admitted = match parts.create.admit(new_run(plan, recipe, parts)).await {
+        let new = new_run(plan, recipe, parts);
+        let made_at = new.created_at;
+        let admitted = match parts.create.admit(new).await {
             Ok(admitted) => admitted,
             Err(error) => {
                 self.live.remove(&plan.run_id);
                 if matches!(error, AdmitError::Store(_)) {
-                    abandon(plan.run_id.clone(), parts);
+                    abandon(plan.run_id.clone(), made_at, self, parts);
                 }
                 return Err(error.into());
             }
@@ -134,8 +142,8 @@ fn new_run(plan: &ExecutionPlan, recipe: Arc<Recipe>, parts: &RuntimeParts) -> N
 }
 
 /// A store that failed may have admitted the run all the same. Nobody was told, so the run is ended should it appear.
-fn abandon(run_id: RunId, parts: &RuntimeParts) {
-    let (parts, stop) = (parts.clone(), parts.tasks.token().clone());
+fn abandon(run_id: RunId, made_at: DateTime<Utc>, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
+    let (registry, parts, stop) = (registry.clone(), parts.clone(), parts.tasks.token().clone());
     let tasks = parts.tasks.clone();
     tasks.spawn(TaskKind::Service, "abandoned admission", async move {
         for _ in 0..ABANDON_LOOKS {
@@ -143,13 +151,20 @@ fn abandon(run_id: RunId, parts: &RuntimeParts) {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(ABANDON_PAUSE) => {}
             }
-            match parts.query.get(&run_id, &Owner::None).await {
-                Ok(Some(run)) if run.status.is_terminal() => return,
-                Ok(Some(run)) => match recovery::end_orphan(&run, recovery::LOST, &parts).await {
-                    Ok(()) => return,
-                    Err(error) => tracing::warn!(%run_id, %error, "a run that was not acknowledged cannot be ended yet"),
-                },
-                Ok(None) | Err(_) => {}
+            let Ok(Some(run)) = parts.query.get(&run_id, &Owner::None).await else { continue };
+            // One of that id that was made at another time was admitted since, and acknowledged.
+            if run.status.is_terminal() || run.created_at.timestamp_micros() != made_at.timestamp_micros() {
+                return;
+            }
+            let waits_or_works_here = !run.status.is_owned() || registry.live(&run_id).is_some();
+            let ended = if waits_or_works_here {
+                registry.request_cancel(&run_id, CancelAction::Interrupt, &parts).await
+            } else {
+                recovery::end_orphan(&run, recovery::LOST, &parts).await
+            };
+            match ended {
+                Ok(()) => return,
+                Err(error) => tracing::warn!(%run_id, %error, "a run that was not acknowledged cannot be ended yet"),
             }
         }
     });
