@@ -65,6 +65,29 @@ async fn a_viewer_from_now_on_sees_only_the_rest_of_the_run_at_work() {
     .await;
 }
 
+#[tokio::test]
+async fn a_run_that_is_over_before_its_turn_hides_none_that_waits_before_it() {
+    as_user(async {
+        let facade = facade();
+        let waiting = |prompt| RunSpec { multitask: MultitaskStrategy::Enqueue, ..spec(prompt) };
+        let first = facade.create_background(spec("hang")).await.unwrap();
+        wait_for_tokens(&facade, &first.run_id).await;
+        let second = facade.create_background(waiting("finish")).await.unwrap();
+        let third = facade.create_background(waiting("finish")).await.unwrap();
+        facade.cancel(None, &third.run_id, CancelAction::Interrupt, true).await.unwrap();
+        let mut items = facade.follow_thread(&thread(), ThreadCursor::Tail, Duration::ZERO).await.unwrap();
+        facade.cancel(None, &first.run_id, CancelAction::Interrupt, true).await.unwrap();
+        let mut done = Vec::new();
+        while done.len() < 2 {
+            if let ThreadItem::RunDone(_, run) = items.next().await.expect("it goes on") {
+                done.push(run);
+            }
+        }
+        assert_eq!(done, [first.run_id, second.run_id]);
+    })
+    .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn another_user_sees_nothing_and_shutdown_ends_it() {
     let (facade, thread) = (facade(), thread());
