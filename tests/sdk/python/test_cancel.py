@@ -16,11 +16,16 @@ def test_cancelling_with_waiting_is_true_at_once(client, thread, talking):
     assert client.runs.get(thread, talking)["status"] == "interrupted"
 
 
-def test_an_interrupted_answer_keeps_its_text(client, thread, talking):
+def test_an_interrupted_answer_keeps_its_text_where_the_web_ui_looks_for_it(client, thread, talking, prefix):
     client.runs.cancel(thread, talking, wait=True)
-    (who, told), (answerer, answer) = talk(client.threads.get_state(thread)["values"])
-    assert (who, told, answerer) == ("human", "[[slow 1000x20ms]]", "ai")
-    assert answer.startswith("tok0 tok1 tok2 tok3 ")
+    said, *answers = talk(client.threads.get_state(thread)["values"])
+    assert said == ("human", "[[slow 1000x20ms]]")
+    if prefix:
+        ((answerer, answer),) = answers
+        assert answerer == "ai" and answer.startswith("tok0 tok1 tok2 tok3 ")
+    else:
+        # As on the platform, the step that was cut off leaves nothing in the state.
+        assert answers == []
     after = client.runs.wait(thread, "lead_agent", input=user("then say on"))
     assert talk(after)[-1] == ("ai", "on")
 
