@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -47,6 +48,7 @@ pub(super) struct LiveRun {
     pub(super) token: CancellationToken,
     /// Cancelled, in the sense of set, once the first event is published.
     pub(super) opened: CancellationToken,
+    waits: AtomicBool,
     cancel: Mutex<Option<CancelAction>>,
     status: Mutex<RunStatus>,
     done: watch::Sender<Option<RunOutcome>>,
@@ -57,10 +59,16 @@ impl LiveRun {
         Arc::new(Self {
             token: CancellationToken::new(),
             opened: CancellationToken::new(),
+            waits: AtomicBool::new(false),
             cancel: Mutex::new(None),
             status: Mutex::new(RunStatus::Pending),
             done: watch::Sender::new(None),
         })
+    }
+
+    /// The run is admitted and waits for its turn or its time.
+    pub(super) fn set_waiting(&self, waits: bool) {
+        self.waits.store(waits, Ordering::Release);
     }
 
     /// Asks the run to stop; the first action stands.
@@ -130,6 +138,6 @@ impl LiveRuns {
 
     /// Whether any waits here for its turn or its time.
     pub(super) fn any_waiting(&self) -> bool {
-        self.0.lock().values().any(|live| live.status() == RunStatus::Pending)
+        self.0.lock().values().any(|live| live.waits.load(Ordering::Acquire))
     }
 }

@@ -30,7 +30,7 @@ pub(super) async fn end_orphans(registry: &RunRegistry, parts: &RuntimeParts) ->
     let mut orphans = parts.query.unfinished().await?;
     for waiting in orphans.iter().filter(|run| !run.status.is_owned() && run.cancel.is_none()) {
         // Known from now on: who asks for its stream or its end waits for its turn.
-        registry.live.get_or_insert(&waiting.run_id);
+        registry.live.get_or_insert(&waiting.run_id).set_waiting(true);
     }
     orphans.retain(|run| run.status.is_owned() || run.cancel.is_some());
     let count = orphans.len();

@@ -91,7 +91,12 @@ impl RunRegistry {
             self.stop(run, parts).await;
         }
         let ticket = RunTicket { record: admitted.run, live };
-        Ok(if ticket.record.status.is_owned() { Admission::Now(ticket) } else { Admission::Later(ticket) })
+        Ok(if ticket.record.status.is_owned() {
+            Admission::Now(ticket)
+        } else {
+            ticket.live.set_waiting(true);
+            Admission::Later(ticket)
+        })
     }
 
     /// Writes the intent to cancel, then acts on it.

@@ -31,6 +31,7 @@ pub struct RunHandle {
 #[tracing::instrument(name = "launch", skip_all)]
 pub(super) fn launch(ticket: RunTicket, plan: ExecutionPlan, registry: &Arc<RunRegistry>, parts: &RuntimeParts) -> RunHandle {
     let RunTicket { record, live } = ticket;
+    live.set_waiting(false);
     live.set_status(RunStatus::Starting);
     let work = {
         let (record, live, registry, parts) = (record.clone(), live.clone(), registry.clone(), parts.clone());
