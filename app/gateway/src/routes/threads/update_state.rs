@@ -204,7 +204,7 @@ async fn due(
         "tools" if known("model") => Some("model"),
         _ => None,
     };
-    let task = |name: &str| PendingTask { id: state.ids.random().to_string(), name: name.to_owned(), interrupts: Vec::new(), error: None };
+    let task = |name: &str| PendingTask::new(state.ids.random().to_string(), name);
     // Each call of an answer is a task of its own.
     let tasks = if follower == Some("tools") { open_calls } else { 1 };
     Ok(follower.map(|name| (0..tasks).map(|_| task(name)).collect()).unwrap_or_default())
