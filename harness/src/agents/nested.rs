@@ -13,15 +13,15 @@ use crate::runtime::agent::{
 use crate::runtime::checkpoint::{NestedState, NestedStates, PendingTask, within};
 use crate::runtime::runs::NodeSelector;
 use crate::state::{StateUpdate, ThreadState};
-use crate::tools::{ToolContext, ToolControl, ToolOutput};
+use crate::tools::{ToolContext, ToolControl};
 
 /// What an agent inside a call came to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NestedEnd {
     /// The state it reached.
     Done(Arc<ThreadState>),
-    /// It asks a person and waits: the call gives this back, and sets the agent to work again when it is made again.
-    Asks(ToolOutput),
+    /// It asks a person and waits: the call gives this back as its output, and sets the agent to work again when it is made again.
+    Asks(ToolControl),
 }
 
 /// Sets `agent` to work on these messages, or lets it go on where it stood when this call was last made. Viewers of subgraphs
@@ -112,9 +112,8 @@ fn going_on(held: &NestedState, answers: &[Value]) -> Result<Begin, AgentError> 
 }
 
 /// What the call gives back while `question`, as clients see it, is open.
-fn asking(question: &Value) -> ToolOutput {
-    let control = ToolControl::AskFor { id: id_of(question), question: question["value"].clone() };
-    ToolOutput { control, ..ToolOutput::default() }
+fn asking(question: &Value) -> ToolControl {
+    ToolControl::AskFor { id: id_of(question), question: question["value"].clone() }
 }
 
 fn id_of(question: &Value) -> String {

@@ -47,6 +47,11 @@ impl ToolOutput {
         Self { content: content.into(), ..Self::default() }
     }
 
+    /// No result, only where the loop goes.
+    pub fn only(control: ToolControl) -> Self {
+        Self { control, ..Self::default() }
+    }
+
     /// An error text for the model.
     pub fn error(content: impl Into<Content>) -> Self {
         Self { content: content.into(), status: ToolStatus::Error, ..Self::default() }
