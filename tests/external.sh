@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests that need more than Rust: the official LangGraph SDKs against a real gateway, the
-# conformance suite of the platform's API, requests made from the OpenAPI document, and Postgres.
+# conformance suite of the platform's API, the React hook in a browser, requests made from the OpenAPI document, and Postgres.
 # What they need is installed when it is missing. What cannot be installed is named, and the run fails: nothing is
 # skipped.
 #
@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 source ./packages.sh
 
-suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh openapi/run.sh postgres/run.sh)
+suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh browser/run.sh openapi/run.sh postgres/run.sh)
 node_at_least=20
 missing=()
 
@@ -39,9 +39,13 @@ prepare_node() {
         return 1
     fi
     local packages
-    for packages in sdk/js conformance/js/sdk-*; do
+    for packages in sdk/js conformance/js/sdk-* browser; do
         npm install --prefix "$packages" --no-audit --no-fund --no-package-lock --loglevel=error || return 1
     done
+}
+
+prepare_browser() {
+    [[ -x ${CHROMIUM:-/usr/bin/chromium} ]] || install_packages chromium
 }
 
 prepare_postgres() {
@@ -54,6 +58,7 @@ for folder in sdk/python openapi; do
 done
 export SDK_PYTHON=$PWD/sdk/python/.venv/bin/python FUZZ_PYTHON=$PWD/openapi/.venv/bin/python
 prepare_node || missing+=("Node $node_at_least or later with the packages of tests/sdk/js/package.json")
+prepare_browser || missing+=("Chromium")
 prepare_postgres || missing+=("a Postgres server (initdb and pg_ctl)")
 if ((${#missing[@]} > 0)); then
     printf 'missing, and could not be installed: %s\n' "${missing[@]}" >&2

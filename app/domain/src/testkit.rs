@@ -262,7 +262,7 @@ pub async fn a_run_moves_status_title_and_time_of_its_thread(open: impl AsyncFn(
 pub async fn after_a_rollback_the_thread_stands_where_its_newest_checkpoint_says(open: impl AsyncFn() -> ThreadStores) {
     let stores = open().await;
     let (mut state, mut tail) = (ThreadState::default(), 0);
-    let asked = PendingTask { id: "task".to_owned(), name: "tools".to_owned(), interrupts: vec![json!({"value": "sure?"})], error: None };
+    let asked = PendingTask { interrupts: vec![json!({"value": "sure?"})], ..PendingTask::new("task", "tools") };
     for (n, (due, expected)) in [(vec![], ThreadStatus::Idle), (vec![asked], ThreadStatus::Interrupted)].into_iter().enumerate() {
         let (kept, undone) = (format!("kept{n}"), format!("undone{n}"));
         let mut write = checkpoint_write("t1", Some(&kept), n as u64 * 2 + 1, &mut state, &mut tail);
@@ -272,7 +272,7 @@ pub async fn after_a_rollback_the_thread_stands_where_its_newest_checkpoint_says
         stores.runs.commit.commit(RunCommit { checkpoints: vec![write], end, ..commit_of(&first) }).await.expect("ended");
         let second = stores.runs.create.admit(new_run(&undone, "t1")).await.expect("admitted").run;
         let mut write = checkpoint_write("t1", Some(&undone), n as u64 * 2 + 2, &mut state, &mut tail);
-        write.meta.next = vec![PendingTask { id: "x".to_owned(), name: "model".to_owned(), interrupts: vec![], error: None }];
+        write.meta.next = vec![PendingTask::new("x", "model")];
         stores.runs.commit.commit(RunCommit { checkpoints: vec![write], ..commit_of(&second) }).await.expect("committed");
         let mut end = end_in(RunStatus::Error);
         end.discard_checkpoints = true;

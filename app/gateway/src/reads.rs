@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use deerflow_domain::threads::{LastEnd, ThreadContent, ThreadRecord};
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
-use harness::runtime::checkpoint::{HistoryQuery, Snapshot};
+use harness::runtime::checkpoint::{CheckpointMeta, HistoryQuery, Snapshot, nested_at};
 use harness::runtime::runs::store::{EventQuery, RunEvent, RunListQuery, category};
 use harness::runtime::runs::{RunRecord, ThreadStatus};
 use harness::state::ThreadState;
@@ -14,8 +14,9 @@ use serde_json::{Map, Value, json};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::history::{self, Hidden, MESSAGE_REMOVED};
+use crate::input::NestedRef;
 use crate::state::GatewayState;
-use crate::wire::{RawValues, Shown, ThreadFacts, end_error_json, interrupts_json, is_rolled_back, state_json, values_json};
+use crate::wire::{RawValues, Shown, StateView, ThreadFacts, end_error_json, interrupts_json, is_rolled_back, state_json, values_json};
 
 /// How many checkpoints are looked through for the one that follows another.
 const MOST_SUCCESSORS: usize = 1_000;
@@ -162,11 +163,37 @@ pub(crate) async fn content_of(state: &GatewayState, thread: &ThreadId) -> Resul
 }
 
 /// The newest state of a thread, as the platform shows it; `None` when there is none.
-pub(crate) async fn newest_state(state: &GatewayState, thread: &ThreadId) -> Result<Option<Shown>, ApiError> {
+pub(crate) async fn newest_state(state: &GatewayState, thread: &ThreadId, subgraphs: bool) -> Result<Option<Shown>, ApiError> {
     let Some(stored) = content_of(state, thread).await?.state else { return Ok(None) };
     let values = RawValues::of(&stored);
+    let view = StateView { subgraphs, ..StateView::of(Dialect::Platform) };
     let snapshot = Snapshot { meta: stored.meta, state: ThreadState::default(), log_tail: 0 };
-    Ok(Some(Shown::new(state_json(&snapshot, Map::new(), None, Dialect::Platform), Some(values))))
+    Ok(Some(Shown::new(state_json(&snapshot, Map::new(), None, &view), Some(values))))
+}
+
+/// The state of an agent inside of a call, as the platform shows it; `None` when there is none of that name.
+pub(crate) async fn nested_state(
+    state: &GatewayState,
+    thread: &ThreadId,
+    asked: &NestedRef,
+    subgraphs: bool,
+) -> Result<Option<Value>, ApiError> {
+    let checkpoints = &state.checkpoints;
+    let found = |outer: &CheckpointMeta| {
+        let (snapshot, place) = nested_at(outer, &asked.namespace)?;
+        let wanted = asked.checkpoint.as_ref().is_none_or(|id| snapshot.meta.checkpoint_id == *id);
+        wanted.then_some((snapshot, place))
+    };
+    let outer = checkpoints.get(thread, asked.outer.as_ref()).await?;
+    let mut nested = outer.and_then(|outer| found(&outer.meta));
+    if nested.is_none() && asked.outer.is_none() {
+        let query = HistoryQuery { limit: MOST_SUCCESSORS, ..HistoryQuery::default() };
+        nested = checkpoints.list_meta(thread, &query).await?.iter().find_map(found);
+    }
+    let Some((snapshot, place)) = nested else { return Ok(None) };
+    let messages = snapshot.state.messages().iter().map(|message| json!(message.json())).collect();
+    let view = StateView { dialect: Dialect::Platform, place, subgraphs };
+    Ok(Some(state_json(&snapshot, values_json(&snapshot, messages), None, &view)))
 }
 
 /// How the newest finished run of a thread ended.

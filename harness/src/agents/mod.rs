@@ -10,7 +10,7 @@ mod nested;
 
 pub use builder::AgentBuilder;
 pub use catalog::{AgentSource, StaticResolver};
-pub use nested::run_nested;
+pub use nested::{NestedEnd, run_nested};
 
 #[cfg(test)]
 mod runtime_tests;

@@ -1,43 +1,121 @@
-//! An agent inside a tool call of another: its events travel under the call's namespace, and nothing of it is saved.
+//! An agent inside a tool call of another: its events travel under the call's namespace, and its state is kept with the call.
 
 use std::sync::Arc;
 
 use futures_util::StreamExt;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use crate::messages::Message;
-use crate::runtime::agent::{Agent, AgentError, AgentEvent, AgentInput, AgentStart, EventSink, RunContext};
+use crate::runtime::agent::{
+    Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentStart, EventSink, RunContext, StepEvent, StopKind,
+};
+use crate::runtime::checkpoint::{NestedState, NestedStates, PendingTask, within};
 use crate::runtime::runs::NodeSelector;
 use crate::state::{StateUpdate, ThreadState};
-use crate::tools::ToolContext;
+use crate::tools::{ToolContext, ToolControl};
 
-/// Runs `agent` on these messages to its end, and gives the state it reached. Viewers of subgraphs see its events under
-/// `node:task id` of the call.
+/// What an agent inside a call came to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NestedEnd {
+    /// The state it reached.
+    Done(Arc<ThreadState>),
+    /// It asks a person and waits: the call gives this back as its output, and sets the agent to work again when it is made again.
+    Asks(ToolControl),
+}
+
+/// Sets `agent` to work on these messages, or lets it go on where it stood when this call was last made. Viewers of subgraphs
+/// see its events under `node:task id` of the call. A call has one such agent.
 pub async fn run_nested(
     agent: &dyn Agent,
     messages: impl IntoIterator<Item = Message>,
     ctx: &ToolContext,
-) -> Result<Arc<ThreadState>, AgentError> {
-    let mut state = ThreadState::default();
-    state.apply(StateUpdate::messages(messages), &*ctx.run.ids)?;
+) -> Result<NestedEnd, AgentError> {
+    let (input, taken) = match ctx.nested.as_deref() {
+        None => (fresh(messages, ctx)?, 0),
+        Some(held) => match going_on(held, &ctx.answers)? {
+            Begin::Work(input, taken) => (*input, taken),
+            Begin::Nothing(end) => return Ok(end),
+        },
+    };
     let (sink, events) = EventSink::channel();
     let namespace: Arc<str> = ctx.namespace.as_str().into();
-    let mut reached = Arc::new(state.clone());
-    let input = AgentInput { state, start: AgentStart::Fresh, machine: None, step: 0 };
-    let mut said = agent.stream(
-        input,
-        RunContext { sink, interrupt_before: NodeSelector::None, interrupt_after: NodeSelector::None, ..ctx.run.clone() },
-        events,
-    );
+    let mut reached = Arc::new(input.state.clone());
+    let own = RunContext {
+        sink,
+        namespace: within(&ctx.run.namespace, &namespace).into(),
+        interrupt_before: NodeSelector::None,
+        interrupt_after: NodeSelector::None,
+        ..ctx.run.clone()
+    };
+    let mut said = agent.stream(input, own, events);
     while let Some(event) = said.next().await {
-        match event? {
-            AgentEvent::Done(_) => break,
-            event => {
-                if let AgentEvent::Step(step) = &event {
-                    reached = step.state.clone();
-                }
-                ctx.run.sink.emit(AgentEvent::Nested(namespace.clone(), Box::new(event)));
-            }
+        let mut event = event?;
+        if let AgentEvent::Step(StepEvent { state, machine, .. }) = &mut event {
+            reached = state.clone();
+            *machine = json!(Position { taken, machine: machine.take() });
+        }
+        let end = if let AgentEvent::Done(AgentOutcome { kind, .. }) = &event { Some(kind.clone()) } else { None };
+        ctx.run.sink.emit(AgentEvent::Nested(namespace.clone(), Box::new(event)));
+        match end {
+            Some(StopKind::Question(open)) if !open.is_empty() => return Ok(NestedEnd::Asks(asking(&open[0]))),
+            Some(_) => break,
+            None => {}
         }
     }
-    Ok(reached)
+    Ok(NestedEnd::Done(reached))
+}
+
+/// Where an agent inside a call stands.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Position {
+    /// How many of the call's answers it has taken.
+    taken: usize,
+    /// Where its machine stands.
+    machine: Value,
+}
+
+/// How an agent that was at work before begins.
+enum Begin {
+    /// On this, having taken so many of the call's answers.
+    Work(Box<AgentInput>, usize),
+    /// Not at all.
+    Nothing(NestedEnd),
+}
+
+fn fresh(messages: impl IntoIterator<Item = Message>, ctx: &ToolContext) -> Result<AgentInput, AgentError> {
+    let mut state = ThreadState::default();
+    state.apply(StateUpdate::messages(messages), &*ctx.run.ids)?;
+    Ok(AgentInput { state, start: AgentStart::Fresh, machine: None, step: 0, nested: NestedStates::new() })
+}
+
+/// Its questions are answered one at a time, the first that is open with the first of the answers that it has not taken.
+fn going_on(held: &NestedState, answers: &[Value]) -> Result<Begin, AgentError> {
+    let Some(machine) = held.machine.clone().filter(|_| !held.next.is_empty()) else {
+        return Ok(Begin::Nothing(NestedEnd::Done(held.state.clone())));
+    };
+    let unreadable = |error| AgentError::Resume(format!("the position of the agent inside the call is unreadable: {error}"));
+    let Position { taken, machine } = serde_json::from_value(machine).map_err(unreadable)?;
+    let open: Vec<&Value> = held.next.iter().flat_map(|task| &task.interrupts).collect();
+    let (start, taken) = match (open.first(), answers.get(taken)) {
+        (None, _) => (AgentStart::Continue, taken),
+        (Some(question), None) => return Ok(Begin::Nothing(NestedEnd::Asks(asking(question)))),
+        (Some(_), Some(answer)) if open.len() == 1 => (AgentStart::Resume(answer.clone()), taken + 1),
+        (Some(question), Some(answer)) => {
+            let by_id = Map::from_iter([(id_of(question), answer.clone())]);
+            (AgentStart::Resume(by_id.into()), taken + 1)
+        }
+    };
+    let nested = PendingTask::nested_states(&held.next);
+    let input = AgentInput { state: ThreadState::clone(&held.state), start, machine: Some(machine), step: held.step, nested };
+    Ok(Begin::Work(Box::new(input), taken))
+}
+
+/// What the call gives back while `question`, as clients see it, is open.
+fn asking(question: &Value) -> ToolControl {
+    ToolControl::AskFor { id: id_of(question), question: question["value"].clone() }
+}
+
+fn id_of(question: &Value) -> String {
+    question["id"].as_str().unwrap_or_default().to_owned()
 }

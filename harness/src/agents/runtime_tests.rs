@@ -61,7 +61,7 @@ impl Tool for Asking {
 
     async fn call(&self, _args: Nothing, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         Ok(match ctx.answers.first() {
-            None => ToolOutput { control: ToolControl::Ask(json!("which?")), ..ToolOutput::default() },
+            None => ToolOutput::only(ToolControl::Ask(json!("which?"))),
             Some(answer) => answer.to_string().into(),
         })
     }

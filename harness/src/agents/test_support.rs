@@ -16,6 +16,7 @@ use crate::messages::{Message, MessageChunk, ToolCallChunk};
 use crate::models::{ChatModel, ModelError, ModelInfo, ModelRequest, ModelStream};
 use crate::runtime::actor_context::ActorContext;
 use crate::runtime::agent::{Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentStart, EventSink, RunContext, StepEvent};
+use crate::runtime::checkpoint::NestedStates;
 use crate::runtime::runs::NodeSelector;
 use crate::state::ThreadState;
 
@@ -105,6 +106,7 @@ pub(crate) fn context(seed: u64) -> (RunContext, tokio::sync::mpsc::UnboundedRec
         actor: ActorContext::user("ann"),
         options: Arc::new(Map::new()),
         tags: vec![],
+        namespace: "".into(),
         recursion_limit: 100,
         interrupt_before: NodeSelector::None,
         interrupt_after: NodeSelector::None,
@@ -188,13 +190,13 @@ pub(crate) async fn ask(agent: &Arc<dyn Agent>, text: &str) -> Said {
 }
 
 pub(crate) fn fresh(state: ThreadState) -> AgentInput {
-    AgentInput { state, start: AgentStart::Fresh, machine: None, step: 0 }
+    AgentInput { state, start: AgentStart::Fresh, machine: None, step: 0, nested: NestedStates::new() }
 }
 
 /// Goes on from what `said` has saved.
 pub(crate) fn go_on(said: &Said, start: AgentStart) -> AgentInput {
     let (state, machine) = said.saved();
-    AgentInput { state, start, machine, step: 0 }
+    AgentInput { state, start, machine, step: 0, nested: NestedStates::new() }
 }
 
 /// Arguments of a tool that takes one text.

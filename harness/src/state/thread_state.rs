@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::reducers::{CHANNELS, Reducer, StateError, reduce, reducer_of};
@@ -175,6 +175,20 @@ impl Serialize for ThreadState {
             }
         }
         map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for ThreadState {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// The fields as they are serialized.
+        #[derive(Deserialize)]
+        struct Fields {
+            messages: Vec<Message>,
+            #[serde(flatten)]
+            channels: IndexMap<String, Value>,
+        }
+        let Fields { messages, channels } = Fields::deserialize(deserializer)?;
+        Ok(Self { log_places: vec![None; messages.len()], messages, channels })
     }
 }
 

@@ -1,11 +1,15 @@
 //! What checkpointers promise.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::{RunStores, at_once, checkpoint, checkpoint_write, commit_of, end_in, message, new_run, object, run, thread};
 use crate::ids::SeededIds;
 use crate::messages::Message;
-use crate::runtime::checkpoint::{CheckpointMeta, CheckpointWrite, HistoryQuery, OutsideWrite, PendingTask, PutError};
+use crate::runtime::checkpoint::{
+    CheckpointMeta, CheckpointSource, CheckpointWrite, HistoryQuery, NestedState, OutsideWrite, PendingTask, PutError,
+};
 use crate::runtime::runs::store::RunCommit;
 use crate::runtime::runs::{RunStatus, ThreadStatus};
 use crate::state::{StateUpdate, ThreadState};
@@ -106,16 +110,26 @@ pub async fn the_newest_is_given_unless_another_is_asked_for(open: impl AsyncFn(
     assert!(get("t2", Some(1)).await.is_none());
 }
 
-/// Due nodes, machine, metadata, parent.
+/// Due nodes with the agents inside of them, machine, metadata, parent.
 pub async fn every_fact_comes_back(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let (mut state, mut tail) = (ThreadState::default(), 0);
     let mut write = checkpoint_write("t1", Some("r1"), 7, &mut state, &mut tail);
+    let inside = NestedState {
+        checkpoint_id: checkpoint(3),
+        parent_id: Some(checkpoint(2)),
+        source: CheckpointSource::Loop,
+        step: 1,
+        next: vec![PendingTask::new("inner", "model")],
+        machine: Some(json!({"at": "model"})),
+        state: Arc::new(ThreadState::restored([(1, message("n1", "\u{0} 😀"))], [("title".to_owned(), json!("T"))].into_iter().collect())),
+        created_at: write.meta.created_at,
+    };
     write.meta.next = vec![PendingTask {
-        id: "task".to_owned(),
-        name: "tools".to_owned(),
         interrupts: vec![json!({"value": "sure?", "id": "i"})],
         error: Some("late".to_owned()),
+        nested: Some(Arc::new(inside)),
+        ..PendingTask::new("task", "tools")
     }];
     let mut bare = checkpoint_write("t1", None, 8, &mut state, &mut tail);
     bare.meta.machine = None;
@@ -213,7 +227,7 @@ pub async fn an_amendment_changes_what_is_due_and_nothing_else(open: impl AsyncF
     let mut talk = Talk::new(&stores, "t1");
     talk.step(None, says("m1")).await;
     let before = stores.checkpoints.get(&thread("t1"), None).await.expect("read").expect("there");
-    let task = PendingTask { id: "a".to_owned(), name: "model".to_owned(), interrupts: vec![], error: Some("broken".to_owned()) };
+    let task = PendingTask { error: Some("broken".to_owned()), ..PendingTask::new("a", "model") };
     let mut write = checkpoint_write("t1", None, 1, &mut talk.state, &mut talk.tail);
     write.meta.next = vec![task];
     write.amends = true;

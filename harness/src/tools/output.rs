@@ -15,6 +15,13 @@ pub enum ToolControl {
     End,
     /// It asks a person: the run stops, and the call is made again with the answer.
     Ask(Value),
+    /// An agent inside of it asks a person: as before, and the question keeps the id that it has there.
+    AskFor {
+        /// The question's id.
+        id: String,
+        /// The question.
+        question: Value,
+    },
 }
 
 /// A tool's result. The text becomes the tool message; an update is reduced beside it.
@@ -38,6 +45,11 @@ impl ToolOutput {
     /// Plain text for the model.
     pub fn text(content: impl Into<Content>) -> Self {
         Self { content: content.into(), ..Self::default() }
+    }
+
+    /// No result, only where the loop goes.
+    pub fn only(control: ToolControl) -> Self {
+        Self { control, ..Self::default() }
     }
 
     /// An error text for the model.

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::{ToolError, ToolOutput};
 use crate::runtime::agent::RunContext;
+use crate::runtime::checkpoint::NestedState;
 use crate::state::ThreadState;
 
 /// What repeating a call would do. Decides what recovery may do with a call that was cut off.
@@ -32,12 +33,14 @@ pub struct ToolContext {
     pub run: RunContext,
     /// The call's id, unique within the message.
     pub call_id: String,
-    /// `node:task id` of the call: what agents inside of it send their events under.
+    /// `node:task id` of the call: what an agent inside of it sends its events under, and is saved under. There may be one.
     pub namespace: String,
     /// The state when the batch began.
     pub state: std::sync::Arc<ThreadState>,
     /// Answers to the questions that this call asked so far, in order.
     pub answers: Vec<Value>,
+    /// The agent that this call set to work before it was made again.
+    pub nested: Option<std::sync::Arc<NestedState>>,
 }
 
 /// A tool. Calls of one batch run side by side; blocking work belongs on the blocking pool.

@@ -12,7 +12,7 @@ import { setTimeout as pause } from "node:timers/promises";
 const BINARIES = process.env.DEERFLOW_BIN_DIR;
 const PATIENCE = 30_000;
 
-const config = (baseUrl) => `config_version: 34
+const webUi = (baseUrl) => `config_version: 34
 models:
   - name: fake
     use: langchain_openai:ChatOpenAI
@@ -40,8 +40,12 @@ export async function until(ask, what) {
   }
 }
 
-/** Starts model and gateway; `stop` ends both. */
-export async function start() {
+/**
+ * Starts model and gateway; `stop` ends both.
+ * @param config  the gateway's configuration, from the model's address
+ * @param env     more environment for the gateway
+ */
+export async function start({ config = webUi, env = {} } = {}) {
   const model = spawn(path.join(BINARIES, "scripted-openai"), ["--strict"], { stdio: ["ignore", "pipe", "inherit"] });
   const [line] = await once(createInterface({ input: model.stdout }), "line");
   const home = await mkdtemp(path.join(os.tmpdir(), "deerflow-"));
@@ -59,6 +63,7 @@ export async function start() {
       GATEWAY_HOST: "127.0.0.1",
       GATEWAY_PORT: String(port),
       NO_PROXY: "127.0.0.1",
+      ...env,
     },
   });
   let log = "";

@@ -34,6 +34,30 @@ pub fn checkpoint_of(fields: &mut Fields, thread: Option<&ThreadId>, dialect: Di
     }
 }
 
+/// An agent inside of a call, as a body names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NestedRef {
+    /// `node:task id` of the calls, from outside in.
+    pub namespace: String,
+    /// The thread's checkpoint that it is inside of; the newest that fits unless it is named.
+    pub outer: Option<CheckpointId>,
+    /// The agent's own checkpoint; the newest unless it is named.
+    pub checkpoint: Option<CheckpointId>,
+}
+
+/// The agent inside of a call that a body's `checkpoint` names; `own` is the checkpoint it names besides.
+pub fn nested_of(fields: &mut Fields, own: Option<&CheckpointRef>) -> Option<NestedRef> {
+    let checkpoint = fields.object("checkpoint")?;
+    let namespace = match checkpoint.get("checkpoint_ns") {
+        None | Some(Value::Null) => return None,
+        Some(Value::String(namespace)) if namespace.is_empty() => return None,
+        Some(Value::String(namespace)) => namespace.clone(),
+        Some(other) => return fields.refuse("string_type", "checkpoint", "checkpoint_ns should be a valid string", other),
+    };
+    let outer = checkpoint.get("checkpoint_map").and_then(|map| map.get("")?.as_str()).and_then(|id| CheckpointId::parse(id).ok());
+    Some(NestedRef { namespace, outer, checkpoint: own.map(|reference| reference.checkpoint_id.clone()) })
+}
+
 /// The cursor of a history: an id, `{"checkpoint_id": ..}`, or either inside `configurable`.
 pub fn before_cursor(value: &Value) -> Option<CheckpointId> {
     match value {

@@ -11,7 +11,7 @@ mod state;
 mod timing;
 
 pub use assistant::{assistant_uuid, resolve_assistant};
-pub use checkpoint::{before_cursor, checkpoint_of};
+pub use checkpoint::{NestedRef, before_cursor, checkpoint_of, nested_of};
 pub use modes::mode_filter;
 pub(crate) use options::is_server_key;
 pub use run_spec::{Defaults, RunTarget, into_spec};

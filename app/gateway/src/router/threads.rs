@@ -46,7 +46,7 @@ fn states() -> Routes {
     let at = get("/threads/{thread_id}/state/{checkpoint_id}", "get_thread_state_at_checkpoint", "Reads the state at a checkpoint.");
     let by_query = get(HISTORY, "get_thread_history", "Lists states, newest first.").tag(TAG).ids();
     let by_body = post(HISTORY, "post_thread_history", "Lists some of the states, newest first.").tag(TAG).ids();
-    let subgraphs = "No state has others inside, so it means nothing.";
+    let subgraphs = "Whether agents inside of calls that are due are shown with their states, not only named.";
     Routes::default()
         .routes(newest.query("subgraphs", flag(), subgraphs).answers("ThreadState", "The state.").by(threads::state))
         .routes(

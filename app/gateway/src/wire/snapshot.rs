@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use harness::clock::iso;
 use harness::ids::{CheckpointId, ThreadId};
 use harness::runtime::agent::path_of;
-use harness::runtime::checkpoint::{CheckpointMeta, PendingTask, Snapshot};
+use harness::runtime::checkpoint::{CheckpointMeta, CheckpointPlace, PendingTask, Snapshot};
 use serde_json::{Map, Value, json};
 
 use crate::dialect::Dialect;
@@ -17,9 +17,27 @@ pub fn values_json(snapshot: &Snapshot, messages: Vec<Value>) -> Map<String, Val
     values
 }
 
-/// The platform's reference to a checkpoint.
+/// The platform's reference to a checkpoint of a thread.
 pub fn checkpoint_json(thread: &ThreadId, id: &CheckpointId) -> Value {
-    json!({ "thread_id": thread, "checkpoint_ns": "", "checkpoint_id": id })
+    CheckpointPlace::default().reference(thread, Some(id)).into()
+}
+
+/// How a state is shown.
+#[derive(Debug, Clone)]
+pub struct StateView {
+    /// To whom.
+    pub dialect: Dialect,
+    /// Where its checkpoint stands.
+    pub place: CheckpointPlace,
+    /// Whether the states of agents inside of due calls are shown, not only named.
+    pub subgraphs: bool,
+}
+
+impl StateView {
+    /// The view of a thread's own state.
+    pub fn of(dialect: Dialect) -> Self {
+        Self { dialect, place: CheckpointPlace::default(), subgraphs: false }
+    }
 }
 
 /// Open questions by the task that asks them.
@@ -32,23 +50,24 @@ pub fn interrupts_json(next: &[PendingTask]) -> Value {
 }
 
 /// The state at a checkpoint. `successor`, the checkpoint that followed, tells what became of the tasks that were due.
-pub fn state_json(snapshot: &Snapshot, values: Map<String, Value>, successor: Option<&Snapshot>, dialect: Dialect) -> Value {
+pub fn state_json(snapshot: &Snapshot, values: Map<String, Value>, successor: Option<&Snapshot>, view: &StateView) -> Value {
     let meta = &snapshot.meta;
     let parent = meta.parent_id.as_ref();
     let questions: Vec<&Value> = meta.next.iter().flat_map(|task| &task.interrupts).collect();
-    let mut checkpoint = checkpoint_json(&meta.thread_id, &meta.checkpoint_id);
-    if let (Dialect::DeerFlow, Some(map)) = (dialect, checkpoint.as_object_mut()) {
-        map.insert("id".to_owned(), meta.checkpoint_id.to_string().into());
-        map.insert("ts".to_owned(), iso(meta.created_at).into());
+    let named = |id| view.place.reference(&meta.thread_id, Some(id));
+    let mut checkpoint = named(&meta.checkpoint_id);
+    if view.dialect == Dialect::DeerFlow {
+        checkpoint.insert("id".to_owned(), meta.checkpoint_id.to_string().into());
+        checkpoint.insert("ts".to_owned(), iso(meta.created_at).into());
     }
     json!({
         "values": values,
         "next": names(&meta.next),
-        "tasks": tasks_json(snapshot, successor),
-        "metadata": metadata_json(meta),
+        "tasks": tasks_json(snapshot, successor, view),
+        "metadata": metadata_json(meta, &view.place),
         "created_at": iso(meta.created_at),
         "checkpoint": checkpoint,
-        "parent_checkpoint": parent.map(|id| checkpoint_json(&meta.thread_id, id)),
+        "parent_checkpoint": parent.map(named),
         "interrupts": questions,
         "checkpoint_id": meta.checkpoint_id,
         "parent_checkpoint_id": parent,
@@ -92,10 +111,13 @@ fn names(next: &[PendingTask]) -> Vec<&str> {
 }
 
 /// The tasks that are due; the calls of one answer are told apart by their place.
-fn tasks_json(snapshot: &Snapshot, successor: Option<&Snapshot>) -> Vec<Value> {
+fn tasks_json(snapshot: &Snapshot, successor: Option<&Snapshot>, view: &StateView) -> Vec<Value> {
     let next = &snapshot.meta.next;
     let mut results = successor.map(|successor| results(snapshot, successor, next.len())).unwrap_or_default().into_iter();
-    let json = |(at, task): (usize, &PendingTask)| task_json(task, (task.name == "tools").then_some(at), results.next());
+    let json = |(at, task): (usize, &PendingTask)| {
+        let (checkpoint, state) = inside(&snapshot.meta, task, view);
+        task_json(task, (task.name == "tools").then_some(at), results.next(), checkpoint, state)
+    };
     next.iter().enumerate().map(json).collect()
 }
 
@@ -115,22 +137,35 @@ fn results(before: &Snapshot, after: &Snapshot, tasks: usize) -> Vec<Value> {
     (0..tasks).map(result).collect()
 }
 
-fn task_json(task: &PendingTask, call: Option<usize>, result: Option<Value>) -> Value {
+/// The agent inside of a task: how it is named, or its state.
+fn inside(meta: &CheckpointMeta, task: &PendingTask, view: &StateView) -> (Option<Value>, Option<Value>) {
+    let Some(nested) = task.nested.as_ref().filter(|_| view.dialect.is_platform()) else { return (None, None) };
+    let place = view.place.inside(&meta.checkpoint_id, &task.namespace());
+    if !view.subgraphs {
+        return (Some(place.reference(&meta.thread_id, None).into()), None);
+    }
+    let (snapshot, view) = (nested.snapshot(meta), StateView { place, ..view.clone() });
+    let messages = snapshot.state.messages().iter().map(|message| json!(message.json())).collect();
+    (None, Some(state_json(&snapshot, values_json(&snapshot, messages), None, &view)))
+}
+
+fn task_json(task: &PendingTask, call: Option<usize>, result: Option<Value>, checkpoint: Option<Value>, state: Option<Value>) -> Value {
     json!({
         "id": task.id,
         "name": task.name,
         "path": path_of(&task.name, call),
         "error": task.error,
         "interrupts": task.interrupts,
-        "checkpoint": null,
-        "state": null,
+        "checkpoint": checkpoint,
+        "state": state,
         "result": result,
     })
 }
 
-fn metadata_json(meta: &CheckpointMeta) -> Value {
+fn metadata_json(meta: &CheckpointMeta, place: &CheckpointPlace) -> Value {
     let mut metadata = meta.metadata.clone();
-    let facts = json!({ "source": meta.source, "step": meta.step, "parents": {}, "thread_id": meta.thread_id, "run_id": meta.run_id });
+    let (step, parents) = (meta.step, place.parents());
+    let facts = json!({ "source": meta.source, "step": step, "parents": parents, "thread_id": meta.thread_id, "run_id": meta.run_id });
     if let Value::Object(facts) = facts {
         metadata.extend(facts);
     }

@@ -16,6 +16,7 @@ use crate::middlewares::Phase;
 use crate::runtime::agent::{
     AgentError, AgentEvent, AgentInput, AgentOutcome, AgentStart, MessageMeta, RunContext, StepEvent, StopKind, Task, TaskEnd, TaskInput,
 };
+use crate::runtime::checkpoint::{NestedStates, within};
 use crate::state::{StateUpdate, ThreadState};
 
 /// Runs an agent of these parts to its end.
@@ -24,9 +25,9 @@ pub async fn drive(parts: Arc<Assembly>, input: AgentInput, ctx: RunContext) -> 
     let Some(machine) = machine_for(&parts, &input, &ctx)? else {
         return Ok(AgentOutcome { kind: StopKind::Completed, stop_reason: None });
     };
-    let state = Arc::new(input.state);
+    let (state, nested) = (Arc::new(input.state), input.nested);
     let mut driver =
-        Driver { parts, ctx, state, machine, step: input.step, node: START.to_owned(), news: News::Unsaved, stop_reason: None };
+        Driver { parts, ctx, state, nested, machine, step: input.step, node: START.to_owned(), news: News::Unsaved, stop_reason: None };
     driver.tell_step(None, false);
     driver.news = News::Told;
     if fresh {
@@ -43,7 +44,7 @@ fn machine_for(parts: &Assembly, input: &AgentInput, ctx: &RunContext) -> Result
         interrupt_after: ctx.interrupt_after.clone(),
     };
     let nodes = || parts.nodes.clone();
-    let seed = Uuid::new_v5(&Uuid::NAMESPACE_OID, ctx.run_id.as_str().as_bytes());
+    let seed = Uuid::new_v5(&Uuid::NAMESPACE_OID, within(&ctx.namespace, ctx.run_id.as_str()).as_bytes());
     let saved = || input.machine.clone().map(|saved| LoopMachine::restore(nodes(), bounds(), saved)).transpose();
     match (&input.start, input.state.messages()) {
         (AgentStart::Fresh, _) => Ok(Some(LoopMachine::new(nodes(), bounds(), seed))),
@@ -75,6 +76,8 @@ struct Driver {
     parts: Arc<Assembly>,
     ctx: RunContext,
     state: Arc<ThreadState>,
+    /// Agents inside of calls that were due at the start.
+    nested: NestedStates,
     machine: LoopMachine,
     /// The thread's super-steps so far, as checkpoints count them.
     step: i64,
@@ -246,7 +249,7 @@ impl Driver {
     /// The task that makes one of the calls that are due.
     fn call_task(&self, nth: usize, call: DueCall) -> CallTask {
         let task = Arc::new(Task { id: self.machine.call_task_id(call.id()), call: Some(nth), ..Task::clone(&self.task()) });
-        CallTask { meta: self.meta(&task), call, task }
+        CallTask { nested: self.nested.get(&task.id).cloned(), meta: self.meta(&task), call, task }
     }
 
     fn end_task(&self, task: Arc<Task>, end: TaskEnd) {
@@ -254,7 +257,7 @@ impl Driver {
     }
 
     fn meta(&self, task: &Task) -> Arc<MessageMeta> {
-        let namespace = task.namespace();
+        let namespace = within(&self.ctx.namespace, &task.namespace());
         Arc::new(MessageMeta {
             thread_id: self.ctx.thread_id.to_string(),
             run_id: self.ctx.run_id.to_string(),
@@ -262,8 +265,8 @@ impl Driver {
             langgraph_node: task.node.clone(),
             langgraph_triggers: task.triggers(),
             langgraph_path: task.path(),
-            langgraph_checkpoint_ns: namespace.clone(),
-            checkpoint_ns: namespace,
+            checkpoint_ns: if self.ctx.namespace.is_empty() { namespace.clone() } else { self.ctx.namespace.to_string() },
+            langgraph_checkpoint_ns: namespace,
             extra: self.parts.facts.clone(),
         })
     }

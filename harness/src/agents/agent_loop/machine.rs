@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::calls::{DueCall, calls_in, calls_without_result, last_answer};
 use super::nodes::{LoopNodes, Place, START};
-use super::questions::Questions;
+use super::questions::{NewQuestion, Questions};
 use super::saved::{Batch, Saved};
 use crate::messages::MessageKind;
 use crate::middlewares::{Jump, Phase};
@@ -47,8 +47,8 @@ pub struct ToolsDone {
     pub goto_end: bool,
     /// Whether the result of every known tool that ended is the run's result; `None` when none has ended.
     pub all_return_direct: Option<bool>,
-    /// Calls that asked a person instead of giving a result: call id and question.
-    pub questions: Vec<(String, Value)>,
+    /// Calls that asked a person instead of giving a result.
+    pub questions: Vec<NewQuestion>,
 }
 
 /// What a run allows; not part of what is saved.
@@ -162,7 +162,7 @@ impl LoopMachine {
         self.saved.batch.goto_end |= done.goto_end;
         self.saved.batch.all_direct = both(self.saved.batch.all_direct, done.all_return_direct);
         let mut questions = std::mem::take(&mut self.saved.questions);
-        questions.asked(done.questions, |call| self.call_task_id(call));
+        questions.asked(done.questions);
         self.saved.questions = questions;
         if self.saved.questions.is_empty() {
             let batch = std::mem::take(&mut self.saved.batch);
@@ -206,7 +206,7 @@ impl LoopMachine {
 
     /// The tasks that are due, one for each call that is to be made; none at the end.
     pub fn due(&self, state: &ThreadState) -> Vec<PendingTask> {
-        let task = |id, interrupts| PendingTask { id, name: self.node().to_owned(), interrupts, error: None };
+        let task = |id, interrupts| PendingTask { interrupts, ..PendingTask::new(id, self.node()) };
         let calls = if self.place == Place::Tools { self.call_ids(state) } else { Vec::new() };
         match self.place {
             Place::End => Vec::new(),

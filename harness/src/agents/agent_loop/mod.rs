@@ -18,6 +18,7 @@ pub use agent::{AgentParts, Assembly, LoopAgent, ModelSettings, Patience};
 pub use calls::DueCall;
 pub use machine::{LoopMachine, RunBounds, Step, ToolsDone};
 pub use nodes::{LoopNodes, Place};
+pub use questions::NewQuestion;
 
 #[cfg(test)]
 mod hook_tests;

@@ -42,7 +42,7 @@ impl Tool for Asking {
         self.made.lock().push(ctx.call_id.clone());
         if ctx.answers.len() < args.answers {
             let question = json!(format!("{} {}?", ctx.call_id, ctx.answers.len()));
-            return Ok(ToolOutput { control: ToolControl::Ask(question), ..ToolOutput::default() });
+            return Ok(ToolOutput::only(ToolControl::Ask(question)));
         }
         Ok(format!("{:?}", ctx.answers.iter().filter_map(Value::as_str).collect::<Vec<_>>()).into())
     }

@@ -12,6 +12,24 @@ use crate::runtime::agent::AgentError;
 #[serde(transparent)]
 pub(super) struct Questions(Vec<AskingCall>);
 
+/// A call asks a person instead of giving a result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewQuestion {
+    /// The call.
+    pub call_id: String,
+    /// The question's id: the same wherever and however often it is asked.
+    pub id: String,
+    /// The question.
+    pub question: Value,
+}
+
+impl NewQuestion {
+    /// The question as clients see it.
+    pub(super) fn shown(&self) -> Value {
+        shown(&self.question, &self.id)
+    }
+}
+
 /// A call that asked. It is made again with all answers so far, in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct AskingCall {
@@ -82,12 +100,11 @@ impl Questions {
     }
 
     /// The calls that were made again have ended or asked once more; new ones may have asked.
-    pub(super) fn asked(&mut self, questions: Vec<(String, Value)>, task_of: impl Fn(&str) -> String) {
+    pub(super) fn asked(&mut self, questions: Vec<NewQuestion>) {
         let gone_on = self.0.extract_if(.., |call| call.answered).collect::<Vec<_>>();
-        for (call_id, question) in questions {
+        for NewQuestion { call_id, id, question } in questions {
             let answers = gone_on.iter().find(|call| call.call_id == call_id).map(|call| call.answers.clone()).unwrap_or_default();
-            let question_id = question_id(&task_of(&call_id), answers.len());
-            self.0.push(AskingCall { call_id, question_id, question, answered: false, answers });
+            self.0.push(AskingCall { call_id, question_id: id, question, answered: false, answers });
         }
     }
 
@@ -108,7 +125,7 @@ pub(super) fn question_id(task: &str, answers: usize) -> String {
 }
 
 /// A question as clients see it.
-pub(super) fn shown(question: &Value, id: &str) -> Value {
+fn shown(question: &Value, id: &str) -> Value {
     json!({ "value": question, "id": id })
 }
 

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
-use serde_json::Value;
 use tokio::time::Instant;
 
 use super::agent::Assembly;
 use super::calls::DueCall;
 use super::machine::ToolsDone;
-use super::questions::{question_id, shown};
+use super::questions::{NewQuestion, question_id};
 use crate::messages::{Message, MessageKind, ToolCall, ToolStatus};
 use crate::middlewares::ToolEnd;
 use crate::runtime::agent::{AgentError, AgentEvent, MessageMeta, RunContext, Task, TaskEnd, TaskInput, ToolCallRecord};
+use crate::runtime::checkpoint::NestedState;
 use crate::runtime::tasks::panic_text;
 use crate::state::{StateUpdate, ThreadState};
 use crate::tools::{ToolContext, ToolControl, ToolError, ToolOutput, ToolRegistry};
@@ -49,7 +49,7 @@ impl Assembly {
 /// What one call came to.
 struct CallEnd {
     update: Option<StateUpdate>,
-    question: Option<(String, Value)>,
+    question: Option<NewQuestion>,
     goto_end: bool,
     /// Whether the result is the run's result; `None` when it asked, or is no known tool.
     direct: Option<bool>,
@@ -61,6 +61,8 @@ pub(super) struct CallTask {
     pub(super) call: DueCall,
     pub(super) task: Arc<Task>,
     pub(super) meta: Arc<MessageMeta>,
+    /// The agent that the call set to work before.
+    pub(super) nested: Option<Arc<NestedState>>,
 }
 
 /// Makes all calls and waits for the last of them.
@@ -69,10 +71,10 @@ pub(super) async fn run_batch(parts: &Assembly, ctx: &RunContext, state: &Arc<Th
         ctx.sink.emit(AgentEvent::TaskStart(due.task.clone(), TaskInput::Call(due.call.call.clone())));
     }
     let told = |call: CallTask| async {
-        let (task, answers) = (call.task.clone(), call.call.answers.len());
+        let task = call.task.clone();
         let end = run_call(parts, ctx, state, call).await;
         let update = if end.ended.is_some() { None } else { end.update.clone() };
-        let asked = end.question.as_ref().map(|(_, question)| shown(question, &question_id(&task.id, answers)));
+        let asked = end.question.as_ref().map(NewQuestion::shown);
         ctx.sink.emit(AgentEvent::TaskEnd(
             task,
             TaskEnd { update, error: end.ended.as_ref().map(AgentError::to_string), interrupts: asked.into_iter().collect() },
@@ -92,7 +94,8 @@ pub(super) async fn run_batch(parts: &Assembly, ctx: &RunContext, state: &Arc<Th
 }
 
 async fn run_call(parts: &Assembly, ctx: &RunContext, state: &Arc<ThreadState>, due: CallTask) -> CallEnd {
-    let CallTask { call: DueCall { call, unreadable, answers }, task, meta } = due;
+    let CallTask { call: DueCall { call, unreadable, answers }, task, meta, nested } = due;
+    let asked_before = answers.len();
     ctx.sink.emit(AgentEvent::ToolStart { call_id: call.id.clone(), name: call.name.clone() });
     let started = Instant::now();
     let outcome = match unreadable {
@@ -102,7 +105,7 @@ async fn run_call(parts: &Assembly, ctx: &RunContext, state: &Arc<ThreadState>, 
         ))),
         None => {
             let namespace = task.namespace();
-            let context = ToolContext { run: ctx.clone(), call_id: call.id.clone(), namespace, state: state.clone(), answers };
+            let context = ToolContext { run: ctx.clone(), call_id: call.id.clone(), namespace, state: state.clone(), answers, nested };
             let end = Registered(&parts.tools);
             let work = async { parts.stack.tool(&end).run(&call, &context).await };
             AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
@@ -117,8 +120,14 @@ async fn run_call(parts: &Assembly, ctx: &RunContext, state: &Arc<ThreadState>, 
         Err(ToolError::ForModel(text)) => (ToolOutput::error(text), None),
         Err(ToolError::EndRun { name, message }) => (ToolOutput::error(message.clone()), Some(AgentError::Ended { name, message })),
     };
-    if let ToolControl::Ask(question) = output.control {
-        return CallEnd { update: None, question: Some((call.id.clone(), question)), goto_end: false, direct: None, ended };
+    let question = match &output.control {
+        ToolControl::Ask(question) => Some((question_id(&task.id, asked_before), question)),
+        ToolControl::AskFor { id, question } => Some((id.clone(), question)),
+        ToolControl::Continue | ToolControl::End => None,
+    };
+    if let Some((id, question)) = question {
+        let question = NewQuestion { call_id: call.id.clone(), id, question: question.clone() };
+        return CallEnd { update: None, question: Some(question), goto_end: false, direct: None, ended };
     }
     let goto_end = output.control == ToolControl::End;
     let direct = parts.tools.get(&call.name).map(|tool| tool.return_direct() && output.status == ToolStatus::Success);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::tools::{Effect, Tool, ToolContext, ToolControl, ToolError, ToolOutput};
 
 fn ask(question: &str) -> ToolOutput {
-    ToolOutput { control: ToolControl::Ask(json!({ "question": question })), ..ToolOutput::default() }
+    ToolOutput::only(ToolControl::Ask(json!({ "question": question })))
 }
 
 /// `ask_clarification`: its result is the answer.

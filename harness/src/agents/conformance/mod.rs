@@ -41,8 +41,12 @@ impl AgentSource for ConformanceAgent {
         let model = self.models.get_or_default(None).map_err(|error| unusable(error.to_string()))?;
         // A provider's failure shows at once: nothing is tried again.
         let patience = || Patience { policy: RetryPolicy { max_attempts: 1, ..RetryPolicy::default() }, breaker: None };
-        let inner = AgentBuilder::new(model.clone()).name("task").caller("subagent:task").patience(patience()).build();
-        Ok(AgentBuilder::new(model)
+        let inside = || {
+            let agent = AgentBuilder::new(model.clone()).name("task").caller("subagent:task").patience(patience());
+            agent.tool(plain::Bash).tool(asking::AskClarification).tool(asking::AskTwice)
+        };
+        let inner = inside().tool(nested::Task(inside().build())).build();
+        Ok(AgentBuilder::new(model.clone())
             .name(CONFORMANCE)
             .patience(patience())
             .tool(plain::Bash)
@@ -57,6 +61,8 @@ impl AgentSource for ConformanceAgent {
     }
 }
 
+#[cfg(test)]
+mod nested_tests;
 #[cfg(test)]
 #[path = "conformance_tests.rs"]
 mod tests;

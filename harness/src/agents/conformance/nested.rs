@@ -1,11 +1,11 @@
-//! `task`: another agent inside a call.
+//! `task`: another agent inside a call, which may ask a person.
 
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::agents::nested::run_nested;
+use crate::agents::nested::{NestedEnd, run_nested};
 use crate::messages::Message;
 use crate::runtime::agent::Agent;
 use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
@@ -33,7 +33,9 @@ impl Tool for Task {
 
     async fn call(&self, args: TaskArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let ended = run_nested(&*self.0, [Message::human(args.prompt)], ctx).await;
-        let state = ended.map_err(|error| ToolError::EndRun { name: error.name().to_owned(), message: error.to_string() })?;
-        Ok(state.messages().last().map(|message| message.content.text()).unwrap_or_default().into())
+        match ended.map_err(|error| ToolError::EndRun { name: error.name().to_owned(), message: error.to_string() })? {
+            NestedEnd::Asks(question) => Ok(ToolOutput::only(question)),
+            NestedEnd::Done(state) => Ok(state.messages().last().map(|message| message.content.text()).unwrap_or_default().into()),
+        }
     }
 }

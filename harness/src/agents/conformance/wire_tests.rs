@@ -24,23 +24,23 @@ use crate::state::StateUpdate;
 const TALK: &str = r#"[[tool:bash {"command":"echo hi"}]] then say done"#;
 const ASK: &str = r#"[[tool:ask_clarification {"question":"which one?"}]] then say thanks"#;
 
-struct House(RunsFacade);
+pub(super) struct House(pub(super) RunsFacade);
 
-fn house() -> House {
+pub(super) fn house() -> House {
     let models = ModelCatalog::new([], Arc::new(SystemClock)).with_model(Arc::new(ScriptedModel::default()));
     let agents = StaticResolver::new().with(CONFORMANCE, ConformanceAgent::new(Arc::new(models)));
     House(RunsFacade::new(runtime_in_memory(Arc::new(agents)).unwrap(), RunLimits::default()))
 }
 
-fn thread() -> ThreadId {
+pub(super) fn thread() -> ThreadId {
     ThreadId::parse("t").unwrap()
 }
 
-fn say(text: &str) -> RunSpec {
+pub(super) fn say(text: &str) -> RunSpec {
     RunSpec::ask(CONFORMANCE, thread(), Message::human(text))
 }
 
-fn go(input: RunInput) -> RunSpec {
+pub(super) fn go(input: RunInput) -> RunSpec {
     RunSpec { input, ..say("") }
 }
 
@@ -49,7 +49,7 @@ fn visit(node: &str, input: Option<Value>) -> Visit {
 }
 
 impl House {
-    async fn wait(&self, spec: RunSpec) -> Value {
+    pub(super) async fn wait(&self, spec: RunSpec) -> Value {
         match self.0.create_and_wait(spec).await.unwrap().1 {
             WaitOutcome::Values(values) => serde_json::from_slice(&values).unwrap(),
             WaitOutcome::Failed { name, message, .. } => json!({ "error": name, "message": message }),
@@ -57,7 +57,7 @@ impl House {
     }
 
     /// The frames of a run in these modes, without the first, which names the run.
-    async fn frames(&self, spec: RunSpec, modes: &[StreamMode]) -> Vec<(String, Value)> {
+    pub(super) async fn frames(&self, spec: RunSpec, modes: &[StreamMode]) -> Vec<(String, Value)> {
         let spec = RunSpec { stream_modes: modes.iter().copied().collect(), ..spec };
         let (_, stream) = self.0.create_and_stream(spec, Duration::from_secs(60)).await.unwrap();
         let items: Vec<StreamItem> = stream.items.collect().await;
@@ -69,7 +69,7 @@ impl House {
     }
 
     /// The thread's checkpoints, the oldest first.
-    async fn history(&self) -> Vec<Snapshot> {
+    pub(super) async fn history(&self) -> Vec<Snapshot> {
         let query = HistoryQuery { limit: 100, ..HistoryQuery::default() };
         let mut all = self.0.parts().checkpointer.list(&thread(), &query).await.unwrap();
         all.reverse();
@@ -78,7 +78,7 @@ impl House {
 }
 
 /// `source step [due nodes] (messages)` of checkpoints.
-fn told(history: &[Snapshot]) -> Vec<String> {
+pub(super) fn told(history: &[Snapshot]) -> Vec<String> {
     let line = |snapshot: &Snapshot| {
         let next: Vec<&str> = snapshot.meta.next.iter().map(|task| task.name.as_str()).collect();
         let source = json!(snapshot.meta.source);
@@ -87,11 +87,11 @@ fn told(history: &[Snapshot]) -> Vec<String> {
     history.iter().map(line).collect()
 }
 
-fn texts(values: &Value) -> Vec<&str> {
+pub(super) fn texts(values: &Value) -> Vec<&str> {
     values["messages"].as_array().unwrap().iter().map(|message| message["content"].as_str().unwrap()).collect()
 }
 
-fn keys(value: &Value) -> Vec<&str> {
+pub(super) fn keys(value: &Value) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
 }
 

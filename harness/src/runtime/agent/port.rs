@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::ids::{IdSource, RunId, ThreadId};
 use crate::messages::Message;
 use crate::runtime::actor_context::ActorContext;
+use crate::runtime::checkpoint::NestedStates;
 use crate::runtime::runs::{NodeSelector, Visit};
 use crate::state::{StateError, StateUpdate, ThreadState};
 
@@ -99,6 +100,8 @@ pub struct AgentInput {
     pub machine: Option<Value>,
     /// The thread's super-steps so far: the first task belongs to the next one.
     pub step: i64,
+    /// Agents that calls which are due have set to work.
+    pub nested: NestedStates,
 }
 
 /// What an agent may know about its run and use while it works.
@@ -114,6 +117,8 @@ pub struct RunContext {
     pub options: Arc<Map<String, Value>>,
     /// `config.tags`.
     pub tags: Vec<String>,
+    /// The calls that the agent is inside of, as `node:task id` from outside in; empty for the run's own.
+    pub namespace: Arc<str>,
     /// Most super-steps.
     pub recursion_limit: u64,
     /// Stop before these nodes.

@@ -4,9 +4,11 @@
 //! what is new and not with the square of the conversation.
 
 mod checkpointer;
+mod nested;
 mod outside;
 mod snapshot;
 
 pub use checkpointer::{CheckpointError, Checkpointer, HistoryQuery};
+pub use nested::{CheckpointPlace, NestedState, NestedStates, nested_at, within};
 pub use outside::{OutsideWrite, PutError};
 pub use snapshot::{CheckpointMeta, CheckpointSource, CheckpointWrite, LogRange, PendingNode, PendingTask, Snapshot, expand, layout_of};

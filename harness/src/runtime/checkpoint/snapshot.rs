@@ -1,9 +1,12 @@
 //! What a checkpoint says, and the pure functions between a state and its place in the message log.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::NestedState;
 use crate::ids::{CheckpointId, RunId, ThreadId};
 use crate::messages::Message;
 use crate::state::ThreadState;
@@ -39,6 +42,9 @@ pub struct PendingTask {
     /// Why the node did not finish, when it was tried.
     #[serde(default)]
     pub error: Option<String>,
+    /// The agent that its call has set to work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nested: Option<Arc<NestedState>>,
 }
 
 /// The name of a node that is due.

@@ -11,7 +11,7 @@ use super::values::{interrupts, values_raw};
 use crate::clock::iso;
 use crate::ids::CheckpointId;
 use crate::runtime::agent::{Task, TaskEnd, TaskInput};
-use crate::runtime::checkpoint::{CheckpointMeta, PendingTask};
+use crate::runtime::checkpoint::{CheckpointMeta, CheckpointPlace, PendingTask, within};
 use crate::state::{StateUpdate, ThreadState};
 
 /// What `checkpoints` viewers see of a checkpoint: never a run's configuration, which holds secrets in the original.
@@ -21,6 +21,8 @@ pub struct CheckpointView<'a> {
     pub meta: &'a CheckpointMeta,
     /// The state.
     pub state: &'a ThreadState,
+    /// Where it stands.
+    pub place: &'a CheckpointPlace,
 }
 
 /// A checkpoint on the wire.
@@ -41,14 +43,20 @@ pub(super) struct CheckpointFrame {
 
 impl CheckpointFrame {
     pub(super) fn of(view: &CheckpointView<'_>) -> Self {
-        let meta = view.meta;
-        let task =
-            |task: &PendingTask| json!({ "id": task.id, "name": task.name, "interrupts": interrupts(&task.interrupts), "state": null });
+        let CheckpointView { meta, place, .. } = *view;
+        let inside = |task: &PendingTask| {
+            let namespace = within(&place.namespace, &task.namespace());
+            json!({ "configurable": { "thread_id": meta.thread_id, "checkpoint_ns": namespace } })
+        };
+        let task = |task: &PendingTask| {
+            let state = task.nested.as_ref().map(|_| inside(task));
+            json!({ "id": task.id, "name": task.name, "interrupts": interrupts(&task.interrupts), "state": state })
+        };
         Self {
-            config: config(meta, &meta.checkpoint_id),
-            parent_config: meta.parent_id.as_ref().map(|id| config(meta, id)),
+            config: config(meta, &meta.checkpoint_id, place),
+            parent_config: meta.parent_id.as_ref().map(|id| config(meta, id, place)),
             values: values_raw(view.state),
-            metadata: json!({ "source": meta.source, "step": meta.step, "parents": {} }),
+            metadata: json!({ "source": meta.source, "step": meta.step, "parents": place.parents() }),
             next: meta.next.iter().map(|task| task.name.clone()).collect(),
             tasks: meta.next.iter().map(task).collect(),
             checkpoint: None,
@@ -56,14 +64,15 @@ impl CheckpointFrame {
         }
     }
 
-    pub(super) fn debug(self, meta: &CheckpointMeta) -> Self {
-        let place = |id: &CheckpointId| json!({ "checkpoint_id": id, "thread_id": meta.thread_id, "checkpoint_ns": "" });
-        Self { checkpoint: Some(place(&meta.checkpoint_id)), parent_checkpoint: Some(meta.parent_id.as_ref().map(place)), ..self }
+    pub(super) fn debug(self, view: &CheckpointView<'_>) -> Self {
+        let meta = view.meta;
+        let named = |id: &CheckpointId| Value::Object(view.place.reference(&meta.thread_id, Some(id)));
+        Self { checkpoint: Some(named(&meta.checkpoint_id)), parent_checkpoint: Some(meta.parent_id.as_ref().map(named)), ..self }
     }
 }
 
-fn config(meta: &CheckpointMeta, id: &CheckpointId) -> Value {
-    let mut configurable = Map::from_iter([("checkpoint_ns".to_owned(), json!(""))]);
+fn config(meta: &CheckpointMeta, id: &CheckpointId, place: &CheckpointPlace) -> Value {
+    let mut configurable = Map::from_iter([("checkpoint_ns".to_owned(), json!(place.namespace))]);
     if let Some(run) = &meta.run_id {
         configurable.insert("run_id".to_owned(), json!(run));
     }
@@ -71,6 +80,7 @@ fn config(meta: &CheckpointMeta, id: &CheckpointId) -> Value {
     for key in ["graph_id", "assistant_id"] {
         configurable.extend(meta.metadata.get(key).map(|value| (key.to_owned(), value.clone())));
     }
+    configurable.extend(place.map(Some(id)).map(|map| ("checkpoint_map".to_owned(), map)));
     configurable.insert("checkpoint_id".to_owned(), json!(id));
     json!({ "configurable": configurable })
 }

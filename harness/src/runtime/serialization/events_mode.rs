@@ -15,6 +15,7 @@ use super::values::values_raw;
 use crate::ids::{RunId, ThreadId};
 use crate::messages::{Message, ToolCall};
 use crate::runtime::agent::{AgentEvent, Task, TaskEnd, TaskInput};
+use crate::runtime::checkpoint::within;
 use crate::state::ThreadState;
 
 /// What every event tells of its run.
@@ -34,6 +35,7 @@ pub struct RunFacts {
 #[derive(Debug)]
 pub(super) struct EventsMode {
     run: Arc<RunFacts>,
+    scope: Scope,
     /// Tasks under way.
     tasks: HashMap<String, TaskInput>,
     /// Calls under way, with the tasks that make them.
@@ -42,6 +44,16 @@ pub(super) struct EventsMode {
     asking: Option<(Arc<Task>, Arc<ThreadState>)>,
     /// The model and the id of the answer under way.
     model: Option<(String, String)>,
+}
+
+/// Whose events they are: the run's, or those of an agent inside one of its calls.
+#[derive(Debug)]
+struct Scope {
+    id: String,
+    name: String,
+    /// The ids of what it is inside of, from outside in.
+    parents: Vec<String>,
+    namespace: String,
 }
 
 /// One event. `data` holds JSON that was made elsewhere.
@@ -57,10 +69,33 @@ struct Event<'a> {
 
 impl EventsMode {
     pub(super) fn new(run: Arc<RunFacts>) -> Self {
-        Self { run, tasks: HashMap::new(), calls: HashMap::new(), asking: None, model: None }
+        let (id, name) = (run.run_id.to_string(), run.assistant.clone());
+        Self::of(run, Scope { id, name, parents: Vec::new(), namespace: String::new() })
     }
 
-    pub(super) fn begin(&self, input: &Value, frames: &mut Vec<Frame>) {
+    fn of(run: Arc<RunFacts>, scope: Scope) -> Self {
+        Self { run, scope, tasks: HashMap::new(), calls: HashMap::new(), asking: None, model: None }
+    }
+
+    /// For the agent inside of the call under way that has this namespace.
+    pub(super) fn inside(&self, namespace: &str) -> Option<Self> {
+        let (task, call) = self.calls.values().find(|(task, _)| task.namespace() == namespace)?;
+        let tool = derived(&task.id, &call.id);
+        let scope = Scope {
+            id: derived(&tool, "agent"),
+            name: call.name.clone(),
+            parents: self.below(&[&task.id, &tool]).into_iter().map(str::to_owned).collect(),
+            namespace: within(&self.scope.namespace, namespace),
+        };
+        Some(Self::of(self.run.clone(), scope))
+    }
+
+    /// What an event has above it: all that the scope has, the scope, and these.
+    fn below<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
+        self.scope.parents.iter().chain([&self.scope.id]).map(String::as_str).chain(more.iter().copied()).collect()
+    }
+
+    pub(super) fn begin(&self, input: &impl Serialize, frames: &mut Vec<Frame>) {
         self.of_run("on_chain_start", ("input", raw(input)), frames);
     }
 
@@ -110,21 +145,21 @@ impl EventsMode {
     }
 
     fn of_run(&self, event: &'static str, data: (&'static str, Box<RawValue>), frames: &mut Vec<Frame>) {
-        let run_id = self.run.run_id.as_str();
-        let (name, data) = (self.run.assistant.as_str(), vec![data]);
-        self.push(&Event { event, data, name, tags: Vec::new(), run_id, task: None, parents: Vec::new() }, frames);
+        let Scope { id, name, parents, .. } = &self.scope;
+        let parents = parents.iter().map(String::as_str).collect();
+        self.push(&Event { event, data: vec![data], name, tags: Vec::new(), run_id: id, task: None, parents }, frames);
     }
 
     fn of_task(&self, event: &'static str, task: &Task, data: Vec<(&'static str, Box<RawValue>)>, frames: &mut Vec<Frame>) {
         let tags = vec![format!("graph:step:{}", task.step)];
-        let parents = vec![self.run.run_id.as_str()];
+        let parents = self.below(&[]);
         self.push(&Event { event, data, name: &task.node, tags, run_id: &task.id, task: Some(task), parents }, frames);
     }
 
     fn of_model(&self, event: &'static str, data: Vec<(&'static str, Box<RawValue>)>, frames: &mut Vec<Frame>) {
         let (Some((task, _)), Some((model, answer))) = (&self.asking, &self.model) else { return };
         let run_id = derived(&task.id, answer);
-        let parents = vec![self.run.run_id.as_str(), task.id.as_str()];
+        let parents = self.below(&[&task.id]);
         self.push(
             &Event { event, data, name: model, tags: vec!["seq:step:1".to_owned()], run_id: &run_id, task: Some(task), parents },
             frames,
@@ -135,7 +170,7 @@ impl EventsMode {
         let Some((task, call)) = self.calls.get(call_id) else { return };
         let run_id = derived(&task.id, call_id);
         let data = output.into_iter().chain([("input", raw(&call.args))]).collect();
-        let parents = vec![self.run.run_id.as_str(), task.id.as_str()];
+        let parents = self.below(&[&task.id]);
         let event =
             Event { event, data, name: &call.name, tags: vec!["seq:step:1".to_owned()], run_id: &run_id, task: Some(task), parents };
         self.push(&event, frames);
@@ -172,7 +207,7 @@ impl EventsMode {
             add("langgraph_node", json!(task.node));
             add("langgraph_triggers", json!(task.triggers()));
             add("langgraph_path", json!(task.path()));
-            add("langgraph_checkpoint_ns", json!(task.namespace()));
+            add("langgraph_checkpoint_ns", json!(within(&self.scope.namespace, &task.namespace())));
         }
         metadata
     }

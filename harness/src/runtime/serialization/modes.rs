@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -55,8 +56,8 @@ pub struct ModeEncoder {
 #[derive(Debug)]
 struct NestedEncoder {
     encoder: Box<ModeEncoder>,
-    /// Whether its first state was told: nobody but its first step does.
-    begun: bool,
+    /// The state it has reached; `None` before its first step, which tells what it begins with.
+    reached: Option<Arc<ThreadState>>,
 }
 
 impl ModeEncoder {
@@ -91,15 +92,15 @@ impl ModeEncoder {
     }
 
     /// The frames of a run's beginning: its input.
-    pub fn begin(&mut self, input: &Value, frames: &mut Vec<Frame>) {
-        if let Some(events) = &mut self.events {
+    pub fn begin(&self, input: &impl Serialize, frames: &mut Vec<Frame>) {
+        if let Some(events) = &self.events {
             events.begin(input, frames);
         }
     }
 
     /// The frames of a run's good end: the state it reached.
-    pub fn end(&mut self, state: &ThreadState, frames: &mut Vec<Frame>) {
-        if let Some(events) = &mut self.events {
+    pub fn end(&self, state: &ThreadState, frames: &mut Vec<Frame>) {
+        if let Some(events) = &self.events {
             events.end(state, frames);
         }
     }
@@ -118,9 +119,11 @@ impl ModeEncoder {
         }
     }
 
-    /// The frames of a checkpoint.
+    /// The frames of a checkpoint. One inside of a call is for viewers of nested agents.
     pub fn checkpoint(&self, view: &CheckpointView<'_>, frames: &mut Vec<Frame>) {
-        if !self.has(StreamMode::Checkpoints) && !self.has(StreamMode::Debug) {
+        let (from, namespace) = (frames.len(), &view.place.namespace);
+        let unwanted = !namespace.is_empty() && !self.wanted.subgraphs;
+        if unwanted || !(self.has(StreamMode::Checkpoints) || self.has(StreamMode::Debug)) {
             return;
         }
         let payload = CheckpointFrame::of(view);
@@ -128,7 +131,10 @@ impl ModeEncoder {
             frames.push(Frame::new("checkpoints", &payload));
         }
         if self.has(StreamMode::Debug) {
-            frames.push(debug_frame(view.meta.step, view.meta.created_at, "checkpoint", &payload.debug(view.meta)));
+            frames.push(debug_frame(view.meta.step, view.meta.created_at, "checkpoint", &payload.debug(view)));
+        }
+        if !namespace.is_empty() {
+            frames[from..].iter_mut().for_each(|frame| frame.event = Cow::Owned(format!("{}|{namespace}", frame.event)));
         }
     }
 
@@ -221,18 +227,31 @@ impl ModeEncoder {
     /// The frames of a nested agent's event, under its namespace.
     fn nested(&mut self, namespace: &Arc<str>, event: &AgentEvent, frames: &mut Vec<Frame>) {
         let from = frames.len();
-        let (wanted, clock, run) = (Wanted { echo_input: false, ..self.wanted }, &self.clock, &self.run);
-        let fresh = || NestedEncoder { encoder: Box::new(Self::of(wanted, clock.clone(), run.clone())), begun: false };
-        let nested = self.nested.entry(namespace.clone()).or_insert_with(fresh);
-        if let (AgentEvent::Step(step), false) = (event, nested.begun) {
-            nested.begun = true;
+        let nested = match self.nested.entry(namespace.clone()) {
+            Entry::Occupied(held) => held.into_mut(),
+            Entry::Vacant(free) => {
+                let wanted = Wanted { echo_input: false, ..self.wanted };
+                let events = self.events.as_ref().and_then(|events| events.inside(namespace));
+                let encoder = Self { events, ..Self::of(wanted, self.clock.clone(), self.run.clone()) };
+                free.insert(NestedEncoder { encoder: Box::new(encoder), reached: None })
+            }
+        };
+        if let AgentEvent::Step(step) = event
+            && nested.reached.replace(step.state.clone()).is_none()
+        {
+            nested.encoder.begin(&step.state, frames);
             nested.encoder.values(&step.state, &[], frames);
         }
         nested.encoder.encode(event, frames);
+        if let (AgentEvent::Done(_), Some(reached)) = (event, &nested.reached) {
+            nested.encoder.end(reached, frames);
+            self.nested.remove(namespace);
+        }
         for frame in &mut frames[from..] {
-            // The accumulated form has no namespaces.
-            if !frame.event.starts_with("messages/") {
-                frame.event = Cow::Owned(format!("{}|{namespace}", frame.event));
+            // Neither the accumulated form nor callbacks have namespaces.
+            if !frame.event.starts_with("messages/") && frame.event != "events" {
+                let (mode, deeper) = frame.event.split_at(frame.event.find('|').unwrap_or(frame.event.len()));
+                frame.event = Cow::Owned(format!("{mode}|{namespace}{deeper}"));
             }
         }
     }

@@ -30,6 +30,7 @@ fn bench() -> Bench {
         actor: ActorContext::user("ann"),
         options: Arc::default(),
         tags: vec![],
+        namespace: "".into(),
         recursion_limit: 100,
         interrupt_before: NodeSelector::None,
         interrupt_after: NodeSelector::None,
@@ -50,6 +51,7 @@ fn bench() -> Bench {
         namespace: "tools:t".to_owned(),
         state: Arc::new(ThreadState::default()),
         answers: vec![],
+        nested: None,
     };
     Bench { _dir: dir, tools, ctx }
 }

@@ -12,11 +12,11 @@ use uuid::Uuid;
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
 use crate::extract::{Ids, OptionalBody, Query};
-use crate::input::{before_cursor, checkpoint_of};
-use crate::reads::{Moment, messages, newest_state, successor};
+use crate::input::{before_cursor, checkpoint_of, nested_of};
+use crate::reads::{Moment, messages, nested_state, newest_state, require_thread, successor};
 use crate::routes::{App, Reply};
 use crate::state::GatewayState;
-use crate::wire::{Shown, history_entry_json, state_json, values_json};
+use crate::wire::{Shown, StateView, history_entry_json, state_json, values_json};
 
 /// `GET`: `limit` and `before` in the query.
 pub(crate) async fn by_query(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Reply {
@@ -38,14 +38,21 @@ pub(crate) async fn by_body(State(state): App, dialect: Dialect, ids: Ids, Optio
         Some(value) => Some(cursor(value, "body", dialect)?),
         None => None,
     };
-    let (metadata, from) = match dialect {
-        Dialect::DeerFlow => (Map::new(), None),
+    let (metadata, from, nested) = match dialect {
+        Dialect::DeerFlow => (Map::new(), None, None),
         Dialect::Platform => {
             let from = checkpoint_of(&mut body, Some(&thread), dialect)?;
-            (body.object("metadata").unwrap_or_default(), from.map(|reference| reference.checkpoint_id))
+            let nested = nested_of(&mut body, from.as_ref());
+            (body.object("metadata").unwrap_or_default(), from.map(|reference| reference.checkpoint_id), nested)
         }
     };
     body.finish()?;
+    if let Some(nested) = nested {
+        require_thread(&state, &thread).await?;
+        // Of its history the newest is kept.
+        let kept: Vec<Value> = nested_state(&state, &thread, &nested, false).await?.into_iter().collect();
+        return Ok(Json(kept).into_response());
+    }
     history(&state, &thread, HistoryQuery { limit: limit as usize, before, metadata }, from, dialect).await
 }
 
@@ -68,7 +75,7 @@ async fn history(state: &GatewayState, thread: &ThreadId, query: HistoryQuery, f
     let newest = query.before.is_none() && query.metadata.is_empty() && from.is_none();
     let limit = query.limit;
     if newest && limit == 1 && dialect.is_platform() {
-        let only: Vec<Shown> = newest_state(state, thread).await?.into_iter().collect();
+        let only: Vec<Shown> = newest_state(state, thread, false).await?.into_iter().collect();
         return Ok(Json(only).into_response());
     }
     let mut snapshots = match &from {
@@ -89,7 +96,7 @@ async fn history(state: &GatewayState, thread: &ThreadId, query: HistoryQuery, f
                 let values = values_json(snapshot, messages(state, snapshot, moment, dialect).await?);
                 let follows = |later: &&Snapshot| later.meta.parent_id.as_ref() == Some(&snapshot.meta.checkpoint_id);
                 let asked = if index == 0 && moment == Moment::Past { successor(state, snapshot, dialect).await? } else { None };
-                state_json(snapshot, values, snapshots[..index].iter().rfind(follows).or(asked.as_ref()), dialect)
+                state_json(snapshot, values, snapshots[..index].iter().rfind(follows).or(asked.as_ref()), &StateView::of(dialect))
             }
         });
     }

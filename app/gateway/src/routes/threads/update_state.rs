@@ -18,11 +18,11 @@ use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids};
 use crate::history::MESSAGE_REMOVED;
-use crate::input::{StateValues, checkpoint_of, read_values};
+use crate::input::{StateValues, checkpoint_of, nested_of, read_values};
 use crate::reads::{Moment, all_runs, require_thread, transcript};
 use crate::routes::{Answer, App};
 use crate::state::GatewayState;
-use crate::wire::checkpoint_json;
+use crate::wire::{StateView, checkpoint_json};
 
 /// How often a change is planned anew because others changed the thread meanwhile.
 const MOST_TRIES: u32 = 8;
@@ -31,8 +31,13 @@ pub(crate) async fn update_state(State(state): App, dialect: Dialect, ids: Ids, 
     let thread = ids.thread()?;
     let values = body.object("values");
     let as_node = body.text("as_node");
-    let from = checkpoint_of(&mut body, Some(&thread), dialect)?.map(|reference| reference.checkpoint_id);
+    let from = checkpoint_of(&mut body, Some(&thread), dialect)?;
+    let nested = if dialect.is_platform() { nested_of(&mut body, from.as_ref()) } else { None };
     body.finish()?;
+    if nested.is_some() {
+        return Err(ApiError::BadRequest("The state of an agent inside of a call cannot be changed.".to_owned()));
+    }
+    let from = from.map(|reference| reference.checkpoint_id);
     let record = require_thread(&state, &thread).await?;
     if record.status == ThreadStatus::Busy {
         return Err(busy());
@@ -139,7 +144,7 @@ fn refused(error: PutError) -> ApiError {
 
 async fn answer(state: &GatewayState, thread: &ThreadId, meta: &CheckpointMeta, dialect: Dialect) -> Answer {
     if dialect == Dialect::DeerFlow {
-        return Ok(Json(state_of(state, thread, None, dialect).await?));
+        return Ok(Json(state_of(state, thread, None, &StateView::of(dialect)).await?));
     }
     let checkpoint = checkpoint_json(thread, &meta.checkpoint_id);
     Ok(Json(json!({ "checkpoint": checkpoint, "configurable": checkpoint, "checkpoint_id": meta.checkpoint_id })))
@@ -204,7 +209,7 @@ async fn due(
         "tools" if known("model") => Some("model"),
         _ => None,
     };
-    let task = |name: &str| PendingTask { id: state.ids.random().to_string(), name: name.to_owned(), interrupts: Vec::new(), error: None };
+    let task = |name: &str| PendingTask::new(state.ids.random().to_string(), name);
     // Each call of an answer is a task of its own.
     let tasks = if follower == Some("tools") { open_calls } else { 1 };
     Ok(follower.map(|name| (0..tasks).map(|_| task(name)).collect()).unwrap_or_default())

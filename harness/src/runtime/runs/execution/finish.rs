@@ -155,7 +155,7 @@ impl Execution {
         }
         if self.progress.next.is_empty() {
             let id = self.parts.ids.random().to_string();
-            self.progress.next.push(PendingTask { id, name: "tools".to_owned(), interrupts: Vec::new(), error: None });
+            self.progress.next.push(PendingTask::new(id, "tools"));
         }
         self.progress.next[0].interrupts = questions.to_vec();
     }

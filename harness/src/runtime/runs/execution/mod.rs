@@ -3,6 +3,7 @@
 mod end;
 mod finish;
 mod journal;
+mod nested;
 mod partial;
 mod prepare;
 mod start;

@@ -14,7 +14,7 @@ use crate::runtime::checkpoint::{CheckpointError, CheckpointMeta, CheckpointSour
 use crate::state::{StateUpdate, ThreadState};
 
 /// What is due where only the input is missing.
-const START: &str = "__start__";
+pub(super) const START: &str = "__start__";
 /// How many checkpoints are looked through for the one that follows another.
 const MOST_SUCCESSORS: usize = 1_000;
 
@@ -51,7 +51,13 @@ impl Execution {
         }
         // The first checkpoint with the input in it is a step of its own.
         let step = self.progress.step + i64::from(self.progress.input_unsaved);
-        let input = AgentInput { state: ThreadState::clone(&self.progress.state), start, machine, step };
+        let input = AgentInput {
+            state: ThreadState::clone(&self.progress.state),
+            start,
+            machine,
+            step,
+            nested: PendingTask::nested_states(&self.progress.next),
+        };
         Ok(self.plan.agent.stream(input, self.context(sink), events))
     }
 
@@ -79,7 +85,7 @@ impl Execution {
             parent: Some(snapshot.meta.checkpoint_id),
             step: snapshot.meta.step,
             due_before: !snapshot.meta.next.is_empty(),
-            next: snapshot.meta.next,
+            next: if wanted.is_some() { without_ended(snapshot.meta.next) } else { snapshot.meta.next },
             machine: snapshot.meta.machine.clone(),
             dirty: false,
             input_unsaved: false,
@@ -107,7 +113,7 @@ impl Execution {
         self.take_update(update)?;
         let after = std::mem::replace(&mut self.progress.state, before);
         let id = self.parts.ids.random().to_string();
-        self.progress.next = vec![PendingTask { id, name: START.to_owned(), interrupts: Vec::new(), error: None }];
+        self.progress.next = vec![PendingTask::new(id, START)];
         self.progress.machine = None;
         self.checkpoint(CheckpointSource::Input).await?;
         self.progress.state = after;
@@ -143,6 +149,7 @@ impl Execution {
             actor: self.plan.actor.clone(),
             options: self.plan.options.clone(),
             tags: self.plan.tags.clone(),
+            namespace: Arc::from(""),
             recursion_limit: self.plan.recursion_limit,
             interrupt_before: self.plan.interrupt_before.clone(),
             interrupt_after: self.plan.interrupt_after.clone(),
@@ -152,6 +159,14 @@ impl Execution {
             token: self.live.token.child_token(),
         }
     }
+}
+
+/// A run that goes on from a checkpoint it names repeats what was done there, so agents that have ended begin anew.
+fn without_ended(mut next: Vec<PendingTask>) -> Vec<PendingTask> {
+    for task in &mut next {
+        task.nested.take_if(|nested| nested.next.is_empty());
+    }
+    next
 }
 
 fn awaits_input(snapshot: &Snapshot) -> bool {

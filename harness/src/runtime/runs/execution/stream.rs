@@ -8,8 +8,9 @@ use tokio::time::{Instant, sleep_until};
 use super::super::spec::Durability;
 use super::Execution;
 use super::end::StreamEnd;
+use crate::ids::CheckpointId;
 use crate::runtime::agent::{AgentError, AgentEvent, AgentStream, StepEvent};
-use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite};
+use crate::runtime::checkpoint::{CheckpointMeta, CheckpointPlace, CheckpointSource, CheckpointWrite, PendingTask};
 use crate::runtime::serialization::CheckpointView;
 
 /// What a run that lived too long is told.
@@ -68,6 +69,9 @@ impl Execution {
             Some(Err(error)) => return Some(error.into()),
             None => return Some(StreamEnd::failed("InternalError", "the agent ended without an outcome")),
         };
+        if matches!(event, AgentEvent::Nested(..)) {
+            return self.take_nested(event).await.err();
+        }
         self.callbacks.hear(&event);
         self.encoder.encode(&event, &mut self.frames);
         match event {
@@ -93,7 +97,8 @@ impl Execution {
         let mut state = step.state;
         std::sync::Arc::make_mut(&mut state).keep_log_places(&self.progress.state);
         self.progress.state = state;
-        self.progress.next = step.next;
+        let before = std::mem::replace(&mut self.progress.next, step.next);
+        PendingTask::carry_over(&mut self.progress.next, &before);
         self.progress.machine = Some(step.machine);
         self.partial.clear();
         let rows = self.callbacks.flush();
@@ -116,6 +121,8 @@ impl Execution {
                 let meta = own.clone();
                 self.write(meta, true).await
             }
+            // What an earlier run wrote is amended at the end: a rollback must find it as it was.
+            None if self.progress.found.is_some() => Ok(()),
             None => self.checkpoint(CheckpointSource::Loop).await,
         }
     }
@@ -123,22 +130,34 @@ impl Execution {
     /// Makes a checkpoint of where the thread stands.
     pub(super) async fn checkpoint(&mut self, source: CheckpointSource) -> Result<(), StreamEnd> {
         self.progress.step += 1;
-        let meta = CheckpointMeta {
-            checkpoint_id: self.parts.ids.checkpoint_id(),
+        let meta = self.meta(self.parts.ids.checkpoint_id(), source, self.progress.next.clone(), self.due_machine());
+        let place = CheckpointPlace::default();
+        self.encoder.checkpoint(&CheckpointView { meta: &meta, state: &self.progress.state, place: &place }, &mut self.frames);
+        self.progress.parent = Some(meta.checkpoint_id.clone());
+        self.progress.own_checkpoint = Some(meta.clone());
+        self.write(meta, false).await
+    }
+
+    /// The facts of a checkpoint that this run writes now.
+    pub(super) fn meta(
+        &self,
+        checkpoint_id: CheckpointId,
+        source: CheckpointSource,
+        next: Vec<PendingTask>,
+        machine: Option<serde_json::Value>,
+    ) -> CheckpointMeta {
+        CheckpointMeta {
+            checkpoint_id,
             thread_id: self.plan.thread_id.clone(),
             parent_id: self.progress.parent.clone(),
             run_id: Some(self.plan.run_id.clone()),
             source,
             step: self.progress.step,
-            next: self.progress.next.clone(),
-            machine: self.due_machine(),
+            next,
+            machine,
             metadata: self.plan.metadata.clone(),
             created_at: self.parts.clock.now(),
-        };
-        self.encoder.checkpoint(&CheckpointView { meta: &meta, state: &self.progress.state }, &mut self.frames);
-        self.progress.parent = Some(meta.checkpoint_id.clone());
-        self.progress.own_checkpoint = Some(meta.clone());
-        self.write(meta, false).await
+        }
     }
 
     /// Where the agent's machine stands, while anything is due.

@@ -1,0 +1,203 @@
+// What people do on a page, seen in its elements.
+
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+
+import { chromium } from "playwright-core";
+
+import { startCutter } from "../sdk/js/cutter.mjs";
+import { start } from "../sdk/js/rig.mjs";
+import { startSite } from "./site.mjs";
+
+const PATIENCE = 20_000;
+const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+const config = (baseUrl) => `models:
+  - name: scripted
+    use: langchain_openai:ChatOpenAI
+    model: scripted-1
+    api_key: none
+    base_url: ${baseUrl}
+testing:
+  conformance_agent: true
+`;
+
+const counted = (pieces) => Array.from({ length: pieces }, (_, n) => `tok${n} `).join("");
+const call = (name, args) => `[[tool:${name} ${JSON.stringify(args)}]]`;
+
+let site, gateway, browser, context;
+before(async () => {
+  site = await startSite();
+  gateway = await start({ config, env: { GATEWAY_CORS_ORIGINS: site.origin } });
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ARGUMENTS });
+});
+after(async () => {
+  await browser?.close();
+  await gateway?.stop();
+  site?.stop();
+});
+beforeEach(async () => (context = await browser.newContext()));
+afterEach(() => context.close());
+
+const addressOf = (api, more = {}) => `${site.origin}/?${new URLSearchParams({ api, assistant: "conformance", ...more })}`;
+
+/** A tab with the chat in it, and what one does there. */
+async function open(address = addressOf(gateway.origin)) {
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE);
+  await page.goto(address);
+  await page.locator("#words").waitFor();
+  const press = async (selector, words) => {
+    if (words !== undefined) await page.fill("#words", words);
+    await page.click(selector);
+  };
+  const messages = page.locator("li");
+  return {
+    page,
+    press,
+    send: (words) => press("#send", words),
+    /** Until the last message has this text, and nothing is under way. */
+    ends: async (text) => {
+      await page.waitForFunction((text) => document.querySelector("li:last-child p")?.textContent === text, text);
+      await page.locator('main[data-loading="false"]').waitFor();
+      assert.equal(await page.locator("main").getAttribute("data-error"), null);
+    },
+    begun: () => page.waitForFunction(() => document.querySelector("li:last-child p")?.textContent.startsWith("tok0 tok1 tok2 ")),
+    /** The type and text of every message. */
+    talk: () => messages.evaluateAll((all) => all.map((one) => [one.dataset.type, one.querySelector("p").textContent])),
+    drawn: () => page.evaluate(() => [...new Set(window.drawn)]),
+  };
+}
+
+/** Whatever was drawn on the way is the beginning of the whole: nothing missing, nothing doubled, nothing out of place. */
+function assertGrew(drawn, whole, least) {
+  for (const text of drawn) assert.ok(whole.startsWith(text), `${JSON.stringify(text)} was drawn on the way`);
+  assert.ok(drawn.length >= least, `only ${drawn.length} texts were drawn`);
+}
+
+const get = (path) => fetch(gateway.origin + path).then((answer) => answer.json());
+const threadOf = (tab) => new URL(tab.page.url()).searchParams.get("thread");
+/** The status of the thread's newest run, once it has ended. */
+async function ended(thread) {
+  const [{ run_id: run }] = await get(`/threads/${thread}/runs`);
+  await get(`/threads/${thread}/runs/${run}/join`);
+  return (await get(`/threads/${thread}/runs/${run}`)).status;
+}
+
+test("an answer grows in the page as its words come", async () => {
+  const tab = await open();
+  await tab.send("[[slow 30x40ms]]");
+  await tab.ends(counted(30));
+  assert.deepEqual(await tab.talk(), [["human", "[[slow 30x40ms]]"], ["ai", counted(30)]]);
+  assertGrew(await tab.drawn(), counted(30), 8);
+  await tab.send("then say again");
+  await tab.ends("again");
+  assert.deepEqual((await tab.talk()).map(([type]) => type), ["human", "ai", "human", "ai"]);
+});
+
+test("a tool call is shown with its result", async () => {
+  const tab = await open();
+  await tab.send(`${call("bash", { command: "echo hi" })} then say bye`);
+  await tab.ends("bye");
+  assert.deepEqual((await tab.talk()).slice(1), [["ai", ""], ["tool", "hi"], ["ai", "bye"]]);
+  assert.deepEqual(await tab.page.locator("code").allTextContents(), ['bash {"command":"echo hi"}']);
+});
+
+test("a question is shown and answered, also after a reload", async () => {
+  const tab = await open();
+  await tab.send(`${call("ask_twice", { first: "which?", second: "sure?" })} then say thanks`);
+  await tab.page.locator("aside", { hasText: "which?" }).waitFor();
+  await tab.press("#answer", "red");
+  await tab.page.locator("aside", { hasText: "sure?" }).waitFor();
+  await tab.page.reload();
+  await tab.page.locator("aside", { hasText: "sure?" }).waitFor();
+  await tab.press("#answer", "yes");
+  await tab.ends("thanks");
+  assert.deepEqual((await tab.talk()).slice(-2), [["tool", '["red","yes"]'], ["ai", "thanks"]]);
+  assert.equal(await tab.page.locator("aside").count(), 0);
+});
+
+test("the stop button stops the run, and the conversation goes on", async () => {
+  const tab = await open();
+  await tab.send("[[slow 500x40ms]]");
+  await tab.begun();
+  await tab.press("#stop");
+  await tab.page.locator('main[data-loading="false"]').waitFor();
+  assert.equal(await ended(threadOf(tab)), "interrupted");
+  await tab.send("then say on we go");
+  await tab.ends("on we go");
+});
+
+test("a failed run is shown as one", async () => {
+  const tab = await open();
+  await tab.send("[[error 500]]");
+  await tab.page.locator("main[data-error]").waitFor();
+  assert.equal(await ended(threadOf(tab)), "error");
+});
+
+test("a page that is reloaded in the middle of a run shows all of it", async () => {
+  const tab = await open();
+  await tab.send("[[slow 80x40ms]]");
+  await tab.begun();
+  await tab.page.reload();
+  await tab.begun();
+  await tab.page.reload();
+  await tab.ends(counted(80));
+  assert.deepEqual(await tab.talk(), [["human", "[[slow 80x40ms]]"], ["ai", counted(80)]]);
+  assertGrew(await tab.drawn(), counted(80), 8);
+  assert.equal((await get(`/threads/${threadOf(tab)}/runs`)).length, 1);
+});
+
+test("a second tab sees the run under way, too", async () => {
+  const first = await open(addressOf(gateway.origin, { shared: "" }));
+  await first.send("[[slow 60x40ms]]");
+  await first.begun();
+  const second = await open(first.page.url());
+  for (const tab of [first, second]) {
+    await tab.ends(counted(60));
+    assert.deepEqual(await tab.talk(), [["human", "[[slow 60x40ms]]"], ["ai", counted(60)]]);
+    assertGrew(await tab.drawn(), counted(60), 8);
+  }
+});
+
+test("a connection that breaks in the middle of a run heals", async () => {
+  const cutter = await startCutter(gateway.port, [12, 9]);
+  try {
+    const tab = await open(addressOf(cutter.origin));
+    await tab.send("[[slow 60x40ms]]");
+    await tab.ends(counted(60));
+    assertGrew(await tab.drawn(), counted(60), 8);
+    const [first, ...later] = cutter.streams().filter(({ method }) => method !== "OPTIONS");
+    assert.equal(first.method, "POST");
+    assert.ok(later.length >= 1 && later.every(({ method, cursor }) => method === "GET" && cursor), JSON.stringify(later));
+  } finally {
+    cutter.stop();
+  }
+});
+
+test("an edited message begins a branch, and the other one can be gone back to", async () => {
+  const tab = await open();
+  await tab.send("one then say first");
+  await tab.ends("first");
+  await tab.send("two then say second");
+  await tab.ends("second");
+  await tab.page.fill("#words", "one then say another");
+  await tab.page.locator(".edit").first().click();
+  await tab.ends("another");
+  assert.deepEqual(await tab.talk(), [["human", "one then say another"], ["ai", "another"]]);
+  await tab.page.locator(".other").first().click();
+  await tab.ends("second");
+  assert.deepEqual((await tab.talk()).map(([, text]) => text), ["one then say first", "first", "two then say second", "second"]);
+});
+
+test("a page of an origin that is not allowed reads nothing", async () => {
+  const stranger = await startSite();
+  try {
+    const page = await context.newPage();
+    await page.goto(stranger.origin);
+    const reads = (path) => page.evaluate((url) => fetch(url).then(() => true, () => false), gateway.origin + path);
+    assert.deepEqual([await reads("/ok"), await reads("/openapi.json")], [false, false]);
+  } finally {
+    stranger.stop();
+  }
+});

@@ -1,0 +1,66 @@
+// A chat page around the official hook. Its address says whom it talks to:
+//   api, assistant  the server and the assistant
+//   thread          the conversation; put there by the page itself once it is known
+//   shared          set: a run under way is remembered for all tabs, not for this one alone
+
+import { useStream } from "@langchain/langgraph-sdk/react";
+import { useEffect, useState } from "react";
+import { createRoot } from "react-dom/client";
+
+const query = new URLSearchParams(location.search);
+const textOf = ({ content }) => (typeof content === "string" ? content : content.map((block) => block.text ?? "").join(""));
+const human = (content) => ({ messages: [{ type: "human", content }] });
+const streamed = { streamMode: ["values", "messages-tuple"], streamResumable: true, onDisconnect: "continue" };
+const input = (id) => document.getElementById(id).value;
+
+/** Every text that the last answer had on the way, for tests. */
+window.drawn = [];
+
+function Chat() {
+  const [thread, setThread] = useState(query.get("thread"));
+  const chat = useStream({
+    apiUrl: query.get("api"),
+    assistantId: query.get("assistant"),
+    apiKey: null,
+    threadId: thread,
+    onThreadId: (id) => {
+      query.set("thread", id);
+      history.replaceState(null, "", `?${query}`);
+      setThread(id);
+    },
+    reconnectOnMount: query.has("shared") ? () => localStorage : true,
+    fetchStateHistory: { limit: 50 },
+  });
+  const last = chat.messages.at(-1);
+  const answer = last?.type === "ai" ? textOf(last) : "";
+  useEffect(() => void window.drawn.push(answer), [answer]);
+  const edit = (message) => {
+    const { parent_checkpoint: checkpoint } = chat.getMessagesMetadata(message).firstSeenState;
+    chat.submit(human(input("words")), { ...streamed, checkpoint });
+  };
+  return (
+    <main data-loading={chat.isLoading} data-error={chat.error ? String(chat.error) : undefined}>
+      <ol>
+        {chat.messages.map((message) => {
+          const { branch, branchOptions } = chat.getMessagesMetadata(message) ?? {};
+          const side = (step) => chat.setBranch(branchOptions[branchOptions.indexOf(branch) + step]);
+          return (
+            <li key={message.id} data-type={message.type}>
+              <p>{textOf(message)}</p>
+              {message.tool_calls?.map((call) => <code key={call.id}>{`${call.name} ${JSON.stringify(call.args)}`}</code>)}
+              {message.type === "human" && <button className="edit" onClick={() => edit(message)}>edit</button>}
+              {branchOptions?.length > 1 && <button className="other" onClick={() => side(branchOptions.indexOf(branch) > 0 ? -1 : 1)}>other</button>}
+            </li>
+          );
+        })}
+      </ol>
+      {chat.interrupt && <aside>{chat.interrupt.value?.question}</aside>}
+      <input id="words" />
+      <button id="send" onClick={() => chat.submit(human(input("words")), streamed)}>send</button>
+      <button id="answer" onClick={() => chat.submit(undefined, { ...streamed, command: { resume: input("words") } })}>answer</button>
+      <button id="stop" onClick={() => chat.stop()}>stop</button>
+    </main>
+  );
+}
+
+createRoot(document.getElementById("root")).render(<Chat />);
