@@ -13,7 +13,9 @@ use super::webhooks::WebhookCall;
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::{ActorContext, Owner};
 use crate::runtime::checkpoint::CheckpointWrite;
-use crate::runtime::runs::{CancelAction, IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus, ThreadStatus};
+use crate::runtime::runs::{
+    CancelAction, IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus, ThreadStatus, ThreadTtl,
+};
 
 /// A run that wants to be admitted.
 #[derive(Debug, Clone)]
@@ -26,6 +28,8 @@ pub struct NewRun {
     pub if_not_exists: IfNotExists,
     /// Whether the thread lives only as long as the run.
     pub temporary_thread: bool,
+    /// How long the thread stays, if it is made for this run; for ever when absent.
+    pub thread_ttl: Option<ThreadTtl>,
     /// The assistant's name.
     pub assistant: String,
     /// Whose it is.
