@@ -145,7 +145,7 @@ pub(super) async fn forget(tx: &DatabaseTransaction, thread: &ThreadId, user: Op
 pub(super) async fn sweep(tx: &DatabaseTransaction, at: DateTime<Utc>, most: usize) -> Result<Swept, TxError<StoreError>> {
     let end = Expr::col(thread::Column::UpdatedAt).add(Expr::col(thread::Column::TtlMicros));
     // In the words of the index.
-    let untouched = || thread::Column::ForgotAt.is_null().or(Expr::col(thread::Column::ForgotAt).lt(Expr::col(thread::Column::UpdatedAt)));
+    let untouched = || thread::Column::ForgotAt.is_null().or(Expr::col(thread::Column::ForgotAt).lte(Expr::col(thread::Column::UpdatedAt)));
     let over = || thread::Column::TtlMicros.is_not_null().and(untouched()).and(end.clone().lte(micros(at)));
     let rest = thread::Column::Status.ne(ThreadStatus::Busy.as_str());
     let rows = thread::Entity::find().filter(over()).filter(rest).limit(most as u64).all(tx).await?;
