@@ -131,6 +131,14 @@ impl Operation {
         self.answers_as(kind, text().into(), description)
     }
 
+    /// 200 with a component, or with text of another kind.
+    pub(crate) fn answers_either(mut self, component: &str, kind: &str, description: &str) -> Self {
+        let of = |schema: RefOr<Schema>| ContentBuilder::new().schema(Some(schema)).build();
+        let response = ResponseBuilder::new().description(description).content(kind, of(text().into()));
+        self.said = self.said.response("200", response.content(JSON, of(reference(component))).build());
+        self
+    }
+
     fn answers_as(mut self, kind: &str, schema: RefOr<Schema>, description: &str) -> Self {
         let content = ContentBuilder::new().schema(Some(schema)).build();
         self.said = self.said.response("200", ResponseBuilder::new().description(description).content(kind, content).build());

@@ -9,14 +9,13 @@ use chrono::{DateTime, Utc};
 use deerflow_domain::assistants::{
     Assistant, AssistantPatch, AssistantSearch, AssistantStore, AssistantVersion, CreatedAssistant, NewAssistant, VersionQuery,
 };
-use deerflow_domain::containment::contains;
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::StoreError;
-use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder};
+use sea_orm::EntityTrait;
 use uuid::Uuid;
 
 use crate::connect::Database;
-use crate::entity::{assistant, assistant_version};
+use crate::entity::assistant;
 use crate::error::read;
 
 /// Assistants over SQL.

@@ -183,6 +183,22 @@ pub trait RunQueryStore: Send + Sync + std::fmt::Debug {
 
     /// All runs that are not over, oldest first: recovery after a restart.
     async fn unfinished(&self) -> Result<Vec<RunRecord>, StoreError>;
+
+    /// Where the owner's runs stand that are not over, oldest first; of one thread if asked. Nothing else of them is read.
+    async fn standing(&self, thread: Option<&ThreadId>, owner: &Owner) -> Result<Vec<RunStanding>, StoreError>;
+}
+
+/// Where a run stands that is not over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunStanding {
+    /// The run.
+    pub run_id: RunId,
+    /// Its thread.
+    pub thread_id: ThreadId,
+    /// How far it is.
+    pub status: RunStatus,
+    /// When it was accepted, or when it may begin.
+    pub created_at: DateTime<Utc>,
 }
 
 /// Deletes runs.
