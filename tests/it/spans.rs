@@ -45,6 +45,7 @@ impl Opened {
 fn spec() -> RunSpec {
     RunSpec {
         scope: RunScope::Stateful { thread_id: ThreadId::parse("t1").expect("id"), if_not_exists: IfNotExists::Create },
+        thread_ttl: None,
         run_id: None,
         assistant: "agent".to_owned(),
         input: RunInput::Update(StateUpdate::messages([Message::human("then say x")])),

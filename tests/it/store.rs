@@ -66,4 +66,9 @@ async fn the_figures_of_a_run_are_there_for_prometheus() {
     ] {
         assert!(figures.lines().any(|found| found == line), "{line} is not in\n{figures}");
     }
+    for figure in ["deerflow_write_queue_depth ", "deerflow_write_queue_seconds_count "] {
+        assert!(figures.lines().any(|found| found.starts_with(figure)), "{figure} is not in\n{figures}");
+    }
+    let queue = rig.get("/metrics?format=json").await.ok();
+    assert_eq!((&queue["queue"]["n_pending"], &queue["queue"]["n_running"]), (&json!(0), &json!(0)));
 }

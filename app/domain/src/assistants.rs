@@ -1,4 +1,4 @@
-//! Assistants: a graph with a configuration under a name, in versions. Those that come with a graph are not kept here.
+//! Assistants: a graph with a configuration under a name, in versions.
 
 use std::cmp::Ordering;
 
@@ -149,6 +149,8 @@ pub struct AssistantSearch {
     pub name: Option<String>,
     /// Only those whose metadata contains this; see [`contains`](crate::containment::contains).
     pub metadata: Map<String, Value>,
+    /// Not these.
+    pub except: Vec<Uuid>,
     /// What to sort by; ties by id, in the same direction.
     pub sort_by: AssistantSort,
     /// Smallest first.
@@ -162,9 +164,13 @@ pub struct AssistantSearch {
 impl AssistantSearch {
     /// Whether an assistant passes the filters.
     pub fn matches(&self, content: &AssistantContent) -> bool {
-        self.graph.as_ref().is_none_or(|graph| content.graph == *graph)
-            && self.name.as_ref().is_none_or(|name| content.name.to_lowercase().contains(&name.to_lowercase()))
-            && crate::containment::contains(&content.metadata, &self.metadata)
+        self.graph.as_ref().is_none_or(|graph| content.graph == *graph) && self.describes(&content.name, &content.metadata)
+    }
+
+    /// Whether a name and metadata pass the filters about them.
+    pub fn describes(&self, name: &str, metadata: &Map<String, Value>) -> bool {
+        self.name.as_ref().is_none_or(|wanted| name.to_lowercase().contains(&wanted.to_lowercase()))
+            && crate::containment::contains(metadata, &self.metadata)
     }
 
     /// The wanted order.

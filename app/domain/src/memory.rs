@@ -44,7 +44,8 @@ impl MemoryAssistantStore {
         let user = owner.resolve()?;
         let kept = self.0.lock();
         let of_user = kept.values().filter(|kept| kept.is_of(user.as_deref())).map(|kept| &kept.now);
-        let mut found: Vec<Assistant> = of_user.filter(|now| search.matches(&now.content)).cloned().collect();
+        let wanted = |now: &&Assistant| !search.except.contains(&now.id) && search.matches(&now.content);
+        let mut found: Vec<Assistant> = of_user.filter(wanted).cloned().collect();
         found.sort_by(|a, b| search.order(a, b));
         Ok(found)
     }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::Owner;
 use harness::runtime::checkpoint::CheckpointMeta;
 use harness::runtime::runs::store::StoreError;
-use harness::runtime::runs::{RunStatus, ThreadStatus};
+use harness::runtime::runs::{RunStatus, ThreadStatus, ThreadTtl};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -35,14 +35,14 @@ pub struct ThreadRecord {
     pub updated_at: DateTime<Utc>,
     /// When what is said in it last changed.
     pub state_updated_at: DateTime<Utc>,
-    /// How long it stays after its last change; for ever when absent.
-    pub ttl: Option<TimeDelta>,
+    /// How long it stays as it is; for ever when absent.
+    pub ttl: Option<ThreadTtl>,
 }
 
 impl ThreadRecord {
-    /// When it goes, if it does not change before.
+    /// When its time is over, if it does not change before.
     pub fn expires_at(&self) -> Option<DateTime<Utc>> {
-        self.ttl.and_then(|ttl| self.updated_at.checked_add_signed(ttl))
+        self.ttl.and_then(|ttl| self.updated_at.checked_add_signed(ttl.after))
     }
 }
 
@@ -59,8 +59,8 @@ pub struct NewThread {
     pub assistant_id: Option<String>,
     /// Client metadata.
     pub metadata: Map<String, Value>,
-    /// How long it stays after its last change.
-    pub ttl: Option<TimeDelta>,
+    /// How long it stays as it is; for ever when absent.
+    pub ttl: Option<ThreadTtl>,
     /// Now.
     pub at: DateTime<Utc>,
 }
@@ -138,7 +138,7 @@ pub struct ThreadPatch {
     /// A new status, written by state updates from outside a run.
     pub status: Option<ThreadStatus>,
     /// Another time to stay.
-    pub ttl: Option<TimeDelta>,
+    pub ttl: Option<ThreadTtl>,
     /// Whether `updated_at` moves.
     pub touch: bool,
 }
@@ -187,6 +187,15 @@ pub enum Deleted {
     Busy,
 }
 
+/// What a sweep did.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Swept {
+    /// The threads that are gone, as they were.
+    pub gone: Vec<ThreadRecord>,
+    /// How many are left with their newest state.
+    pub forgot: usize,
+}
+
 /// Keeps threads. Another user's thread is as if it did not exist; concurrent patches of different keys both survive.
 #[async_trait]
 pub trait ThreadStore: Send + Sync + std::fmt::Debug {
@@ -213,7 +222,7 @@ pub trait ThreadStore: Send + Sync + std::fmt::Debug {
     async fn delete(&self, thread: &ThreadId, owner: &Owner) -> Result<Deleted, StoreError>;
     /// Removes all checkpoints of a thread but the newest, unless a run is active.
     async fn forget_past(&self, thread: &ThreadId, owner: &Owner) -> Result<Deleted, StoreError>;
-    /// Deletes up to `most` threads whose time is over at `at`, whoever has them, and gives them back as they were. Those on
-    /// which a run is active stay.
-    async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<Vec<ThreadRecord>, StoreError>;
+    /// Does to up to `most` threads whose time is over at `at`, whoever has them, what their [`ThreadTtl`] says, once after each
+    /// change. Those on which a run is active stay as they are.
+    async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<Swept, StoreError>;
 }

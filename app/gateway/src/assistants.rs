@@ -1,19 +1,19 @@
-//! Assistants as clients find them: those that come with a graph, which the configuration makes, and those that users made.
+//! Assistants as clients find them: those that come with a graph, each as its user changed it, and those that users made.
 
 use chrono::{DateTime, Utc};
-use deerflow_domain::assistants::{Assistant, AssistantContent, AssistantSearch};
-use harness::runtime::actor_context::Owner;
+use deerflow_domain::assistants::{Assistant, AssistantContent, AssistantSearch, NewAssistant};
+use harness::runtime::actor_context::{Owner, effective_user_id, required_user_id};
 use harness::runtime::agent::AssistantInfo;
 use harness::runtime::runs::RunSpec;
 use serde_json::{Map, Value, json};
-use uuid::Uuid;
+use uuid::{Builder, Uuid, Version};
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::input::assistant_uuid;
 use crate::state::GatewayState;
 
-/// The assistant that comes with a graph: everybody's, and nobody's to change.
+/// The assistant that comes with a graph, as it is before a user changes it.
 pub(crate) fn default_of(info: &AssistantInfo, made: DateTime<Utc>) -> Assistant {
     Assistant {
         id: assistant_uuid(&info.name),
@@ -36,11 +36,68 @@ pub(crate) async fn defaults(state: &GatewayState) -> Vec<Assistant> {
     state.assistants.list().await.iter().map(|info| default_of(info, state.started_at)).collect()
 }
 
+/// An assistant's id, and where its versions are kept.
+#[derive(Debug)]
+pub(crate) struct Place {
+    id: Uuid,
+    /// The id under which the store has it.
+    pub(crate) kept: Uuid,
+    /// The assistant before its first change, if it comes with a graph.
+    pub(crate) default: Option<Assistant>,
+}
+
+impl Place {
+    /// The place of an assistant of the actor's, if there can be one of this id. What a user makes of a graph's assistant is kept
+    /// apart from what others make of it.
+    pub(crate) async fn of(state: &GatewayState, id: Uuid) -> Option<Self> {
+        let default = defaults(state).await.into_iter().find(|assistant| assistant.id == id);
+        match default {
+            Some(default) => Some(Self::changed(default)),
+            None => (!is_reserved(id)).then_some(Self { id, kept: id, default: None }),
+        }
+    }
+
+    /// Where the actor's changes of a graph's assistant are kept.
+    fn changed(default: Assistant) -> Self {
+        let mixed = Uuid::new_v5(&default.id, effective_user_id().as_bytes());
+        Self { id: default.id, kept: Builder::from_custom_bytes(mixed.into_bytes()).into_uuid(), default: Some(default) }
+    }
+
+    /// What the store has of it.
+    async fn stored(&self, state: &GatewayState) -> Result<Option<Assistant>, ApiError> {
+        Ok(state.assistant_store.get(self.kept, &Owner::Auto).await?.map(|stored| self.shown(stored)))
+    }
+
+    /// The assistant as it is now.
+    async fn now(self, state: &GatewayState) -> Result<Option<Assistant>, ApiError> {
+        Ok(self.stored(state).await?.or(self.default))
+    }
+
+    /// Makes the first version of a graph's assistant durable, so that there can be others.
+    pub(crate) async fn prepare(&self, state: &GatewayState) -> Result<(), ApiError> {
+        if let Some(Assistant { content, created_at, .. }) = self.default.clone() {
+            let user_id = Some(required_user_id().map_err(|error| ApiError::Internal(error.to_string()))?);
+            state.assistant_store.create(NewAssistant { id: self.kept, user_id, content, at: created_at }).await?;
+        }
+        Ok(())
+    }
+
+    /// What the store has, under the id by which clients know it.
+    pub(crate) fn shown(&self, stored: Assistant) -> Assistant {
+        Assistant { id: self.id, ..stored }
+    }
+}
+
+/// Whether an id is of the kind under which changes of graphs' assistants are kept: no client chooses or sees one.
+pub(crate) fn is_reserved(id: Uuid) -> bool {
+    id.get_version() == Some(Version::Custom)
+}
+
 /// The assistant with this id, if it comes with a graph or is the actor's.
 pub(crate) async fn find(state: &GatewayState, id: Uuid) -> Result<Option<Assistant>, ApiError> {
-    match defaults(state).await.into_iter().find(|assistant| assistant.id == id) {
-        Some(found) => Ok(Some(found)),
-        None => Ok(state.assistant_store.get(id, &Owner::Auto).await?),
+    match Place::of(state, id).await {
+        Some(place) => place.now(state).await,
+        None => Ok(None),
     }
 }
 
@@ -57,18 +114,27 @@ pub(crate) async fn require_graph(state: &GatewayState, graph: &str) -> Result<(
 
 /// A page of all assistants that match, in one order.
 pub(crate) async fn search(state: &GatewayState, search: &AssistantSearch) -> Result<Vec<Assistant>, ApiError> {
-    let mut own = defaults(state).await;
-    own.retain(|assistant| search.matches(&assistant.content));
+    let (mut own, others) = of_graphs(state, search).await?;
     own.sort_by(|a, b| search.order(a, b));
-    let window = stored_window(search, own.len());
+    let window = stored_window(&others, own.len());
     let stored = state.assistant_store.search(&window, &Owner::Auto).await?;
     Ok(merged(search, own, stored, window.offset))
 }
 
 /// How many match, limit and offset aside.
 pub(crate) async fn count(state: &GatewayState, search: &AssistantSearch) -> Result<u64, ApiError> {
-    let own = defaults(state).await.iter().filter(|assistant| search.matches(&assistant.content)).count();
-    Ok(own as u64 + state.assistant_store.count(search, &Owner::Auto).await?)
+    let (own, others) = of_graphs(state, search).await?;
+    Ok(own.len() as u64 + state.assistant_store.count(&others, &Owner::Auto).await?)
+}
+
+/// The graphs' assistants that match, as the actor made them, and the search for all others.
+async fn of_graphs(state: &GatewayState, search: &AssistantSearch) -> Result<(Vec<Assistant>, AssistantSearch), ApiError> {
+    let (mut own, mut others) = (Vec::new(), search.clone());
+    for place in defaults(state).await.into_iter().map(Place::changed) {
+        others.except.push(place.kept);
+        own.extend(place.now(state).await?.filter(|assistant| search.matches(&assistant.content)));
+    }
+    Ok((own, others))
 }
 
 /// The stored assistants that can be on the page when up to `own` others may stand between them.
@@ -114,18 +180,22 @@ pub(crate) fn lend(content: &AssistantContent, body: &mut Map<String, Value>) {
     body.insert("metadata".to_owned(), over(&over(&content.metadata, of_config), sent_metadata).into());
 }
 
-/// Puts an assistant that a user made into the body of a run that names it by its id, and gives back that id.
+/// Puts an assistant that a user made or changed into the body of a run that names it, and gives back its id.
 pub(crate) async fn chosen_assistant(
     state: &GatewayState,
     dialect: Dialect,
     mut body: Map<String, Value>,
 ) -> Result<(Map<String, Value>, Option<Uuid>), ApiError> {
-    let sent = body.get("assistant_id").and_then(Value::as_str).and_then(|sent| Uuid::parse_str(sent).ok());
-    let Some(id) = sent.filter(|_| dialect.is_platform()) else { return Ok((body, None)) };
-    // The assistant of a graph adds nothing, and the reader of the body knows its id.
-    let Some(made) = find(state, id).await?.filter(|assistant| assistant.user_id.is_some()) else { return Ok((body, None)) };
+    let Some(sent) = body.get("assistant_id").and_then(Value::as_str).filter(|_| dialect.is_platform()) else { return Ok((body, None)) };
+    let place = match Uuid::parse_str(sent) {
+        Ok(id) => Place::of(state, id).await,
+        Err(_) => defaults(state).await.into_iter().find(|assistant| assistant.content.graph == sent).map(Place::changed),
+    };
+    let Some(place) = place else { return Ok((body, None)) };
+    // The assistant of a graph adds nothing while it is as it came, and the reader of the body knows its id.
+    let Some(made) = place.stored(state).await? else { return Ok((body, None)) };
     lend(&made.content, &mut body);
-    Ok((body, Some(id)))
+    Ok((body, Some(made.id)))
 }
 
 /// The run as one of this assistant, not of the one that comes with its graph.

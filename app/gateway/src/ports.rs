@@ -3,8 +3,8 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use chrono::TimeDelta;
 use harness::ids::ThreadId;
+use harness::runtime::runs::ThreadTtl;
 use harness::sandbox::{FileHome, ThreadFiles};
 use serde::Serialize;
 
@@ -69,7 +69,7 @@ pub trait CatalogView: Send + Sync + fmt::Debug {
     /// Upload limits.
     fn uploads(&self) -> UploadLimits;
     /// How long new threads stay after their last change, where nobody says; for ever when absent.
-    fn thread_ttl(&self) -> Option<TimeDelta> {
+    fn thread_ttl(&self) -> Option<ThreadTtl> {
         None
     }
 }

@@ -65,6 +65,8 @@ fn install() -> Option<PrometheusHandle> {
     describe_gauge!("deerflow_runs_active", "Runs at work in this process");
     describe_counter!("deerflow_runs_total", "Runs that ended, by how");
     describe_histogram!("deerflow_run_seconds", Unit::Seconds, "Time from a run's start to its end, by how it ended");
+    describe_gauge!("deerflow_write_queue_depth", "Writes that wait for SQLite's writer");
+    describe_histogram!("deerflow_write_queue_seconds", Unit::Seconds, "Time that a write waits for SQLite's writer");
     gauge!("deerflow_streams_active").set(0.0);
     gauge!("deerflow_runs_active").set(0.0);
     Some(handle)

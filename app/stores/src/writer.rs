@@ -7,8 +7,10 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use harness::runtime::tasks::{TaskKind, Tasks, panic_text};
+use metrics::{gauge, histogram};
 use sea_orm::{DatabaseConnection, DatabaseTransaction, DbErr, SqliteTransactionMode, TransactionOptions, TransactionTrait};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{Fault, FromFault};
@@ -80,9 +82,29 @@ where
 /// Gives up a connection after a transaction broke, and makes a new one.
 pub(crate) type Reconnect = Box<dyn Fn(DatabaseConnection) -> BoxFuture<'static, Result<DatabaseConnection, DbErr>> + Send + Sync>;
 
+/// A place in the line before the writer, which figures tell of as long as it is taken.
+struct InLine(Instant);
+
+impl InLine {
+    fn new() -> Self {
+        gauge!("deerflow_write_queue_depth").increment(1.0);
+        Self(Instant::now())
+    }
+}
+
+impl Drop for InLine {
+    fn drop(&mut self) {
+        gauge!("deerflow_write_queue_depth").decrement(1.0);
+        histogram!("deerflow_write_queue_seconds").record(self.0.elapsed());
+    }
+}
+
+/// Work in the line.
+type Queued = (InLine, Box<dyn Job>);
+
 /// The way to the writer.
 #[derive(Debug, Clone)]
-pub(crate) struct WriteQueue(mpsc::Sender<Box<dyn Job>>);
+pub(crate) struct WriteQueue(mpsc::Sender<Queued>);
 
 impl WriteQueue {
     /// Starts the writer. It ends when the last queue is dropped, or after the waiting work when `tasks` shuts down; `held` lives
@@ -106,7 +128,8 @@ impl WriteQueue {
     {
         let (caller, answer) = oneshot::channel();
         let closed = || TxError::Db(Fault::Unavailable("the store is shutting down".to_owned()));
-        self.0.send(Box::new(Waiting { args, work, result: None, caller })).await.map_err(|_| closed())?;
+        let queued: Queued = (InLine::new(), Box::new(Waiting { args, work, result: None, caller }));
+        self.0.send(queued).await.map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
     }
 }
@@ -118,24 +141,24 @@ struct Writer {
 }
 
 impl Writer {
-    async fn serve(mut self, mut jobs: mpsc::Receiver<Box<dyn Job>>) {
-        let mut batch = Vec::with_capacity(BATCH_LENGTH);
+    async fn serve(mut self, mut jobs: mpsc::Receiver<Queued>) {
+        let mut taken = Vec::with_capacity(BATCH_LENGTH);
         loop {
             tokio::select! {
                 biased;
                 () = self.stop.cancelled(), if !jobs.is_closed() => jobs.close(),
-                taken = jobs.recv_many(&mut batch, BATCH_LENGTH) => {
-                    if taken == 0 {
+                count = jobs.recv_many(&mut taken, BATCH_LENGTH) => {
+                    if count == 0 {
                         return;
                     }
-                    self.write(&mut batch).await;
+                    self.write(taken.drain(..).map(|(_, job)| job).collect()).await;
                 }
             }
         }
     }
 
-    async fn write(&mut self, batch: &mut Vec<Box<dyn Job>>) {
-        let committed = self.transaction(batch).await;
+    async fn write(&mut self, mut batch: Vec<Box<dyn Job>>) {
+        let committed = self.transaction(&mut batch).await;
         if let Err(fault) = &committed {
             tracing::warn!(?fault, writes = batch.len(), "a write transaction was lost");
             match (self.reconnect)(self.connection.clone()).await {
@@ -143,7 +166,7 @@ impl Writer {
                 Err(error) => tracing::error!(fault = ?Fault::from(error), "the database cannot be opened again"),
             }
         }
-        for job in batch.drain(..) {
+        for job in batch {
             job.answer(committed.clone());
         }
     }

@@ -20,7 +20,7 @@ pub struct CheckpointerConfig {
 #[serde(default)]
 #[non_exhaustive]
 pub struct ThreadTtlConfig {
-    /// What becomes of a thread whose time is over: only `delete`.
+    /// What becomes of a thread whose time is over: `delete`, or `keep_latest` to leave its newest state.
     pub strategy: String,
     /// Minutes that a new thread stays after its last change, if its maker does not say; for ever when absent.
     pub default_ttl: Option<u64>,
@@ -47,8 +47,8 @@ impl ThreadTtlConfig {
 impl CheckpointerConfig {
     pub(super) fn check(&self, check: &mut Checker) {
         check.under("ttl", |check| {
-            if self.ttl.strategy != "delete" {
-                check.refuse("strategy", &self.ttl.strategy, "delete");
+            if !["delete", "keep_latest"].contains(&self.ttl.strategy.as_str()) {
+                check.refuse("strategy", &self.ttl.strategy, "delete or keep_latest");
             }
             check.within_if_set("default_ttl", self.ttl.default_ttl, 1..=LONGEST_MINUTES);
             check.within("sweep_interval_minutes", self.ttl.sweep_interval_minutes, 1..=1440);

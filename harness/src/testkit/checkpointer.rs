@@ -36,6 +36,7 @@ macro_rules! checkpointer_suite {
             a_change_from_outside_is_refused_while_a_run_holds_the_thread
             a_change_from_outside_is_refused_when_the_thread_has_moved
             of_changes_at_once_from_one_reading_exactly_one_is_written
+            metadata_is_merged_into_the_newest_checkpoint_of_a_thread_at_rest
         }
     };
 }
@@ -363,4 +364,26 @@ pub async fn of_changes_at_once_from_one_reading_exactly_one_is_written(open: im
     .await;
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1, "{results:?}");
     assert_eq!(results.iter().filter(|result| matches!(result, Err(PutError::Moved(_)))).count(), 19, "{results:?}");
+}
+
+/// One level deep, and nothing else of it changes.
+pub async fn metadata_is_merged_into_the_newest_checkpoint_of_a_thread_at_rest(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let patch = async |entries: serde_json::Value| stores.checkpoints.patch_metadata(&thread("t1"), object(entries)).await;
+    assert!(matches!(patch(json!({ "a": 1 })).await, Err(PutError::NoThread(_))));
+    thread_at_rest(&stores).await;
+    assert!(!patch(json!({ "a": 1 })).await.expect("nothing to change"));
+    let mut talk = Talk::new(&stores, "t1");
+    talk.step(None, says("m1")).await;
+    talk.step(None, says("m2")).await;
+    let before = stores.checkpoints.list(&thread("t1"), &all()).await.expect("read");
+    assert!(patch(json!({ "a": { "b": 1 }, "c": 1 })).await.expect("changed"));
+    assert!(patch(json!({ "a": { "d": null } })).await.expect("changed"));
+    let after = stores.checkpoints.list(&thread("t1"), &all()).await.expect("read");
+    let mut wanted = before[0].meta.clone();
+    wanted.metadata.extend(object(json!({ "a": { "d": null }, "c": 1 })));
+    assert_eq!((&after[0].meta, &after[0].state), (&wanted, &before[0].state));
+    assert_eq!(after[1].meta, before[1].meta);
+    let record = stores.create.admit(new_run("r1", "t1")).await.expect("admitted").run;
+    assert!(matches!(patch(json!({ "c": 2 })).await, Err(PutError::Busy { run_id, .. }) if run_id == record.run_id));
 }

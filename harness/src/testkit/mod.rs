@@ -86,6 +86,7 @@ pub fn new_run(id: &str, on: &str) -> NewRun {
         thread_id: thread(on),
         if_not_exists: IfNotExists::Create,
         temporary_thread: false,
+        thread_ttl: None,
         assistant: "lead_agent".to_owned(),
         user_id: Some(USER.to_owned()),
         metadata: object(json!({"k": "v", "n": 1})),

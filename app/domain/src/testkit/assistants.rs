@@ -133,6 +133,10 @@ pub async fn a_search_combines_its_filters_and_count_agrees_with_it(open: impl A
     }
     let by = |search: AssistantSearch| AssistantSearch { ascending: true, ..search };
     assert_eq!(found(&stores, many()).await, [4, 3, 2, 1]);
+    let others = AssistantSearch { except: vec![id(3), id(9)], ..many() };
+    assert_eq!((found(&stores, others.clone()).await, stores.assistants.count(&others, &ann()).await), (vec![4, 2, 1], Ok(3)));
+    let named = AssistantSearch { name: Some("alpha".to_owned()), ..others };
+    assert_eq!((found(&stores, named.clone()).await, stores.assistants.count(&named, &ann()).await), (vec![2, 1], Ok(2)));
     let named = by(AssistantSearch { name: Some("alpha".to_owned()), ..many() });
     assert_eq!(found(&stores, named.clone()).await, [1, 2, 3]);
     assert_eq!(found(&stores, AssistantSearch { graph: Some("g".to_owned()), ..named.clone() }).await, [1, 2]);

@@ -3,14 +3,14 @@
 use chrono::TimeDelta;
 use harness::messages::Message;
 use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::RunStatus;
 use harness::runtime::runs::store::{NewRun, RunCommit};
+use harness::runtime::runs::{Expiry, RunStatus, ThreadTtl};
 use harness::state::{StateUpdate, ThreadState};
 use harness::testkit::{USER, at, checkpoint_write, commit_of, end_in, new_run, object, thread};
 use serde_json::{Map, Value, json};
 
 use super::{ThreadStores, ann, bob, by_metadata, found, get, make, new_thread};
-use crate::threads::{AssistantFilter, Deleted, NewThread, ThreadPatch, ThreadSearch, ThreadSort};
+use crate::threads::{AssistantFilter, Deleted, NewThread, Swept, ThreadPatch, ThreadSearch, ThreadSort};
 
 /// One test per promise about searches and lists of threads.
 #[macro_export]
@@ -28,6 +28,8 @@ macro_rules! thread_search_suite {
             contents_come_for_all_threads_at_once
             the_past_is_forgotten_and_the_present_stays
             threads_go_when_their_time_is_over
+            only_the_newest_state_stays_of_threads_that_keep_it
+            a_run_says_how_long_the_thread_stays_that_it_makes
         }
     };
 }
@@ -240,10 +242,14 @@ pub async fn the_past_is_forgotten_and_the_present_stays(open: impl AsyncFn() ->
     assert_eq!(stores.threads.forget_past(&thread("t1"), &ann()).await, Ok(Deleted::Busy));
 }
 
+fn seconds(n: i64, then: Expiry) -> Option<ThreadTtl> {
+    Some(ThreadTtl { after: TimeDelta::seconds(n), then })
+}
+
 /// Counted from their last change; busy ones stay.
 pub async fn threads_go_when_their_time_is_over(open: impl AsyncFn() -> ThreadStores) {
     let stores = open().await;
-    let ttl = Some(TimeDelta::seconds(10));
+    let ttl = seconds(10, Expiry::Delete);
     for id in ["t1", "t2", "t3", "t4"] {
         make(&stores, NewThread { ttl, ..new_thread(id, json!({"mark": 1})) }).await;
     }
@@ -252,11 +258,54 @@ pub async fn threads_go_when_their_time_is_over(open: impl AsyncFn() -> ThreadSt
     let touch = ThreadPatch { touch: true, ..ThreadPatch::default() };
     stores.threads.patch(&thread("t2"), touch, &ann(), at(8)).await.expect("written");
     stores.runs.create.admit(new_run("r3", "t3")).await.expect("admitted");
-    let longer = ThreadPatch { ttl: Some(TimeDelta::hours(1)), ..ThreadPatch::default() };
+    let longer = ThreadPatch { ttl: seconds(3600, Expiry::Delete), ..ThreadPatch::default() };
     stores.threads.patch(&thread("t4"), longer, &ann(), at(8)).await.expect("written");
-    assert_eq!(stores.threads.sweep(at(9), 100).await, Ok(vec![]));
-    let swept = stores.threads.sweep(at(12), 100).await.expect("written");
+    assert_eq!(stores.threads.sweep(at(9), 100).await, Ok(Swept::default()));
+    let swept = stores.threads.sweep(at(12), 100).await.expect("written").gone;
     assert_eq!(swept.iter().map(|gone| (gone.thread_id.as_str(), gone.user_id.as_deref())).collect::<Vec<_>>(), [("t1", Some(USER))]);
     assert_eq!(stores.threads.get(&thread("t1"), &Owner::None).await, Ok(None));
     assert_eq!(found(&stores, by_metadata(json!({"mark": 1}))).await, ["t2", "t3", "t4"]);
+}
+
+/// Once after each change, and nothing else of the thread changes.
+pub async fn only_the_newest_state_stays_of_threads_that_keep_it(open: impl AsyncFn() -> ThreadStores) {
+    let stores = open().await;
+    let ttl = seconds(10, Expiry::KeepLatest);
+    make(&stores, NewThread { ttl, ..new_thread("t1", json!({})) }).await;
+    for n in [1, 2] {
+        ended_with(&stores, "t1", n, json!({"title": n.to_string()}), RunStatus::Interrupted).await;
+    }
+    let before = get(&stores, "t1").await;
+    assert_eq!(before.ttl, ttl);
+    let end = before.expires_at().expect("an end");
+    let states = async || {
+        let all = harness::runtime::checkpoint::HistoryQuery { limit: 9, ..Default::default() };
+        stores.runs.checkpoints.list(&thread("t1"), &all).await.expect("read")
+    };
+    assert_eq!(stores.threads.sweep(end - TimeDelta::microseconds(1), 100).await, Ok(Swept::default()));
+    let newest = states().await.swap_remove(0);
+    let forgot = Swept { forgot: 1, ..Swept::default() };
+    assert_eq!(stores.threads.sweep(end, 100).await, Ok(forgot.clone()));
+    let left = states().await;
+    assert_eq!((left.len(), &left[0].state, get(&stores, "t1").await), (1, &newest.state, before));
+    assert_eq!(stores.threads.sweep(end + TimeDelta::days(1), 100).await, Ok(Swept::default()));
+    let touch = ThreadPatch { touch: true, ..ThreadPatch::default() };
+    stores.threads.patch(&thread("t1"), touch, &ann(), end).await.expect("written");
+    assert_eq!(stores.threads.sweep(end + TimeDelta::seconds(9), 100).await, Ok(Swept::default()));
+    assert_eq!(stores.threads.sweep(end + TimeDelta::seconds(10), 100).await, Ok(forgot));
+}
+
+/// A thread that is there already stays as long as was said of it.
+pub async fn a_run_says_how_long_the_thread_stays_that_it_makes(open: impl AsyncFn() -> ThreadStores) {
+    let stores = open().await;
+    let run = |id: &str, on: &str, thread_ttl| NewRun { thread_ttl, ..new_run(id, on) };
+    make(&stores, new_thread("t1", json!({}))).await;
+    for then in [Expiry::Delete, Expiry::KeepLatest] {
+        let (on, ttl) = (then.as_str(), seconds(10, then));
+        stores.runs.create.admit(run(on, on, ttl)).await.expect("admitted");
+        assert_eq!(get(&stores, on).await.ttl, ttl);
+    }
+    stores.runs.create.admit(run("r1", "t1", seconds(10, Expiry::Delete))).await.expect("admitted");
+    stores.runs.create.admit(run("r2", "t2", None)).await.expect("admitted");
+    assert_eq!((get(&stores, "t1").await.ttl, get(&stores, "t2").await.ttl), (None, None));
 }

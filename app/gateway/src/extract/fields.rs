@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{ApiError, Issue};
 
-/// An object being read. Null counts as absent; fields nobody asks for are ignored.
+/// An object being read. Null counts as absent: where the platform refuses it, the body was refused before. Fields nobody asks for
+/// are ignored.
 #[derive(Debug, Clone, Default)]
 pub struct Fields {
     source: &'static str,

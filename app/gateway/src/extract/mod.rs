@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
+use crate::openapi::Shape;
 use crate::state::GatewayState;
 
 /// The largest body that is read, uploads aside.
@@ -56,14 +57,19 @@ pub struct ListBody(pub Vec<Map<String, Value>>);
 #[derive(Debug)]
 pub struct OptionalBody(pub Fields);
 
+/// The body, empty or JSON. For the platform null stands only where the route's component takes it.
 #[tracing::instrument(name = "extract", skip_all)]
 async fn read_json(request: Request) -> Result<Option<Value>, ApiError> {
+    let platform = request.extensions().get::<Dialect>().copied().is_some_and(Dialect::is_platform);
+    let shape = request.extensions().get::<Shape>().copied().filter(|_| platform);
     let bytes = tokio::time::timeout(BODY_TIMEOUT, read_body(request.into_body())).await.map_err(|_| ApiError::TooSlow)??;
     if bytes.trim_ascii().is_empty() {
         return Ok(None);
     }
     // The parser gives up at 128 levels, so a deep body cannot exhaust the stack here or when it is dropped.
-    serde_json::from_slice(&bytes).map(Some).map_err(|error| ApiError::InvalidJson(error.to_string()))
+    let body = serde_json::from_slice(&bytes).map_err(|error| ApiError::InvalidJson(error.to_string()))?;
+    let nulls = shape.map(|shape| shape.nulls(&body)).unwrap_or_default();
+    if nulls.is_empty() { Ok(Some(body)) } else { Err(ApiError::Invalid(nulls)) }
 }
 
 /// The whole body, up to [`BODY_LIMIT`]. Of one that is longer some more is read and thrown away: a client that is still writing

@@ -44,7 +44,6 @@ pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect,
     let mut fields = Fields::new("body", body);
     refuse_unsupported(&mut fields, dialect);
     if dialect.is_platform() {
-        fields.refuse_nulls(NOT_NULL);
         check_words(&mut fields);
     }
     let assistant = fields.text("assistant_id");
@@ -94,6 +93,7 @@ pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect,
     let kwargs = echo(&fields, &shown, stream_modes, dialect);
     Ok(RunSpec {
         scope,
+        thread_ttl: None,
         run_id: Some(defaults.fresh_run.clone()),
         assistant,
         input,
@@ -140,29 +140,6 @@ fn refuse_unsupported(fields: &mut Fields, dialect: Dialect) {
         }
     }
 }
-
-/// Fields for which the platform does not take null.
-const NOT_NULL: &[&str] = &[
-    "assistant_id",
-    "checkpoint",
-    "metadata",
-    "config",
-    "context",
-    "webhook",
-    "interrupt_before",
-    "interrupt_after",
-    "stream_mode",
-    "stream_subgraphs",
-    "stream_resumable",
-    "feedback_keys",
-    "multitask_strategy",
-    "if_not_exists",
-    "after_seconds",
-    "checkpoint_during",
-    "durability",
-    "on_disconnect",
-    "on_completion",
-];
 
 /// Checks what is not needed to make a spec, or only there, in words that other places read again.
 fn check_words(fields: &mut Fields) {

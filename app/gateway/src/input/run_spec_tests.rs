@@ -232,8 +232,6 @@ fn the_platform_has_rules_of_its_own() {
         (json!({ "multitask_strategy": "enqueue" }), 200),
         (json!({ "multitask_strategy": "bogus" }), 422),
         (json!({ "webhook": "http://x", "after_seconds": 1.5, "durability": "exit", "checkpoint_during": false }), 200),
-        (json!({ "webhook": null }), 422),
-        (json!({ "metadata": null }), 422),
         (json!({ "input": null, "command": null }), 200),
         (json!({ "after_seconds": "1" }), 422),
         (json!({ "after_seconds": 1e12 }), 422),

@@ -3,9 +3,11 @@
 
 mod operation;
 mod page;
+mod shape;
 
 pub(crate) use operation::{Operation, delete, flag, get, number, patch, post, put, text, texts, word};
 pub(crate) use page::docs;
+pub(crate) use shape::Shape;
 
 use std::sync::Arc;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter};
 use serde_json::Value;
@@ -11,6 +12,7 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaFormat,
 use utoipa::openapi::{ContentBuilder, HttpMethod, Ref, RefOr, Required, ResponseBuilder};
 use utoipa_axum::router::UtoipaMethodRouter;
 
+use super::Shape;
 use crate::state::GatewayState;
 
 /// The component that describes a refusal.
@@ -25,6 +27,7 @@ pub(crate) struct Operation {
     said: OperationBuilder,
     /// What is refused with the usual body, besides what other methods add.
     refusals: Vec<u16>,
+    body: Option<Shape>,
 }
 
 /// Begins an operation that reads.
@@ -57,7 +60,7 @@ impl Operation {
     fn new(method: HttpMethod, filter: MethodFilter, path: &'static str, id: &str, summary: &str) -> Self {
         let said = OperationBuilder::new().operation_id(Some(id)).summary(Some(summary));
         // The door: no key or a wrong one, a foreign page, too many wrong keys.
-        Self { path, method, filter, said, refusals: vec![401, 403, 429] }
+        Self { path, method, filter, said, refusals: vec![401, 403, 429], body: None }
     }
 
     /// The group it is listed in.
@@ -96,19 +99,20 @@ impl Operation {
     }
 
     /// The component that the body must be.
-    pub(crate) fn body(self, component: &str) -> Self {
+    pub(crate) fn body(self, component: &'static str) -> Self {
         self.sent(component, Required::True)
     }
 
     /// The component that the body may be; none is as good as an empty object.
-    pub(crate) fn optional_body(self, component: &str) -> Self {
+    pub(crate) fn optional_body(self, component: &'static str) -> Self {
         self.sent(component, Required::False)
     }
 
-    fn sent(mut self, component: &str, required: Required) -> Self {
+    fn sent(mut self, component: &'static str, required: Required) -> Self {
         let content = ContentBuilder::new().schema(Some(reference(component))).build();
         let body = RequestBodyBuilder::new().content(JSON, content).required(Some(required)).build();
         self.said = self.said.request_body(Some(body));
+        self.body = Some(Shape::of(component));
         self.refuses(&[400, 408, 413, 422])
     }
 
@@ -125,6 +129,14 @@ impl Operation {
     /// 200 with text of another kind.
     pub(crate) fn answers_text(self, kind: &str, description: &str) -> Self {
         self.answers_as(kind, text().into(), description)
+    }
+
+    /// 200 with a component, or with text of another kind.
+    pub(crate) fn answers_either(mut self, component: &str, kind: &str, description: &str) -> Self {
+        let of = |schema: RefOr<Schema>| ContentBuilder::new().schema(Some(schema)).build();
+        let response = ResponseBuilder::new().description(description).content(kind, of(text().into()));
+        self.said = self.said.response("200", response.content(JSON, of(reference(component))).build());
+        self
     }
 
     fn answers_as(mut self, kind: &str, schema: RefOr<Schema>, description: &str) -> Self {
@@ -176,7 +188,15 @@ impl Operation {
         self.said = self.said.response("5XX", refusal(500).build());
         let mut paths = Paths::new();
         paths.add_path_operation(self.path, vec![self.method], self.said.build());
-        (Vec::new(), paths, MethodRouter::new().on(self.filter, handler))
+        let route = MethodRouter::new().on(self.filter, handler);
+        (
+            Vec::new(),
+            paths,
+            match self.body {
+                Some(shape) => route.layer(Extension(shape)),
+                None => route,
+            },
+        )
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the server says of itself.
 
-use crate::openapi::{Routes, SYSTEM as TAG, docs, flag, get, openapi};
+use crate::openapi::{Routes, SYSTEM as TAG, docs, flag, get, openapi, word};
 use crate::routes::meta;
 
 /// In both dialects.
@@ -23,7 +23,12 @@ pub(super) fn root() -> Routes {
     Routes::default()
         .routes(ok.query("check_db", flag(), "Whether to ask the database too.").answers("Health", "It is there.").by(meta::ok))
         .routes(health.answers("Deployment", "It is there.").by(meta::health))
-        .routes(metrics.answers_text("text/plain; version=0.0.4; charset=utf-8", "For Prometheus.").by(meta::metrics))
+        .routes(
+            metrics
+                .query("format", word(meta::METRICS_FORMATS), "`json` for the runs that wait and work, in all processes.")
+                .answers_either("Metrics", "text/plain; version=0.0.4; charset=utf-8", "For Prometheus, or as JSON.")
+                .by(meta::metrics),
+        )
         .routes(document.answers("Document", "An OpenAPI document.").refuses(&[404]).by(openapi))
         .routes(page.answers_text("text/html; charset=utf-8", "A page.").refuses(&[404]).by(docs))
 }

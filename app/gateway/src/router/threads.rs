@@ -67,8 +67,9 @@ fn states() -> Routes {
 /// At the root only.
 pub(super) fn root() -> Routes {
     let follow = get("/threads/{thread_id}/stream", "join_thread_stream", "Follows all runs of a thread.").tag(TAG).ids();
+    let describe = patch(STATE, "patch_thread_state", "Merges metadata into the newest checkpoint, one level deep.").tag(TAG).ids();
     let modes = "Which events: `run_modes`, `lifecycle`, `state_update`.";
-    Routes::default().routes(
+    Routes::default().routes(describe.body("StatePatch").answers_empty(204, "Changed.").refuses(&[409]).by(threads::patch_state)).routes(
         follow
             .query("stream_modes", texts(), modes)
             .query("stream_mode", texts(), modes)

@@ -4,11 +4,14 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
+use chrono::{DateTime, Utc};
 use deerflow_domain::threads::ThreadSearch;
 use harness::runtime::actor_context::{Owner, effective_user_id};
+use harness::runtime::runs::RunStatus;
+use harness::runtime::runs::store::RunStanding;
 use serde_json::{Value, json};
 
-use super::{Answer, App};
+use super::{Answer, App, Reply};
 use crate::extract::Query;
 
 /// `GET /ok`, `GET /`: alive, and with `check_db=1` the store too.
@@ -24,9 +27,36 @@ pub(crate) async fn health() -> Json<Value> {
     Json(json!({ "status": "healthy", "service": "deer-flow-gateway" }))
 }
 
-/// `GET /metrics`: the figures of this process, for Prometheus.
-pub(crate) async fn metrics(State(state): App) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], state.metrics.render())
+/// How `GET /metrics` answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MetricsFormat {
+    Prometheus,
+    Json,
+}
+
+/// The words for it.
+pub(crate) const METRICS_FORMATS: &[(&str, MetricsFormat)] = &[("prometheus", MetricsFormat::Prometheus), ("json", MetricsFormat::Json)];
+
+/// `GET /metrics`: the figures of this process for Prometheus, or how many runs wait and work, in all processes, as JSON.
+pub(crate) async fn metrics(State(state): App, query: Query) -> Reply {
+    if query.word("format", METRICS_FORMATS)? == Some(MetricsFormat::Json) {
+        let now = state.clock.now();
+        return Ok(Json(json!({ "queue": queue_json(&state.runs.load().await?, now) })).into_response());
+    }
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], state.metrics.render()).into_response())
+}
+
+/// How many runs wait and work, and how long those wait that may begin.
+fn queue_json(runs: &[RunStanding], now: DateTime<Utc>) -> Value {
+    let pending: Vec<&RunStanding> = runs.iter().filter(|run| run.status.wire() == RunStatus::Pending.wire()).collect();
+    // In the order of their making, so the longest wait comes first.
+    let waits: Vec<f64> = pending.iter().map(|run| (now - run.created_at).as_seconds_f64()).filter(|seconds| *seconds >= 0.0).collect();
+    json!({
+        "n_pending": pending.len(),
+        "n_running": runs.len() - pending.len(),
+        "pending_runs_wait_time_max_secs": waits.first(),
+        "pending_runs_wait_time_med_secs": waits.get(waits.len() / 2),
+    })
 }
 
 /// `GET /info`: the version, and which parts of the API there are.
@@ -57,4 +87,32 @@ pub(crate) async fn setup_status() -> Json<Value> {
 /// `GET /api/v1/auth/providers`.
 pub(crate) async fn auth_providers() -> Json<Value> {
     Json(json!({ "providers": [] }))
+}
+
+#[cfg(test)]
+mod tests {
+    use harness::ids::{RunId, ThreadId};
+
+    use super::*;
+
+    #[test]
+    fn the_queue_tells_how_many_wait_and_how_long() {
+        let at = |second| DateTime::from_timestamp(second, 0).unwrap();
+        let run = |status, second| RunStanding {
+            run_id: RunId::parse("r").unwrap(),
+            thread_id: ThreadId::parse("t").unwrap(),
+            status,
+            created_at: at(second),
+        };
+        let waiting =
+            [(RunStatus::Pending, 1), (RunStatus::Running, 2), (RunStatus::Pending, 3), (RunStatus::Starting, 4), (RunStatus::Pending, 99)];
+        assert_eq!(
+            queue_json(&waiting.map(|(status, second)| run(status, second)), at(10)),
+            json!({ "n_pending": 4, "n_running": 1, "pending_runs_wait_time_max_secs": 9.0, "pending_runs_wait_time_med_secs": 7.0 })
+        );
+        assert_eq!(
+            queue_json(&[], at(10)),
+            json!({ "n_pending": 0, "n_running": 0, "pending_runs_wait_time_max_secs": null, "pending_runs_wait_time_med_secs": null })
+        );
+    }
 }

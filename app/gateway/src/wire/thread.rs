@@ -82,8 +82,8 @@ pub fn thread_json(thread: &ThreadRecord, facts: ThreadFacts, dialect: Dialect) 
 /// How long the thread stays, if not for ever.
 pub fn ttl_json(thread: &ThreadRecord) -> Option<Value> {
     let (ttl, end) = (thread.ttl?, thread.expires_at()?);
-    let minutes = ttl.num_milliseconds() as f64 / 60_000.0;
-    Some(json!({ "strategy": "delete", "ttl_minutes": minutes, "expires_at": iso(end) }))
+    let minutes = ttl.after.num_milliseconds() as f64 / 60_000.0;
+    Some(json!({ "strategy": ttl.then.as_str(), "ttl_minutes": minutes, "expires_at": iso(end) }))
 }
 
 /// A thread's metadata names the graph and the assistant of its first run.

@@ -93,17 +93,55 @@ async fn a_run_of_an_assistant_is_its_own() {
 }
 
 #[tokio::test]
-async fn the_assistant_of_a_graph_cannot_be_changed() {
+async fn the_assistant_of_a_graph_is_changed_and_put_back() {
     let gateway = Gateway::new();
     let id = default_id(&gateway).await;
     let path = format!("/assistants/{id}");
-    assert_eq!(gateway.send("PATCH", &path, Some(json!({ "name": "x" }))).await.code(), 403);
+    let came = gateway.get(&path).await.json();
+    assert_eq!(gateway.post(&format!("{path}/latest"), json!({ "version": 1 })).await.json(), came);
+    assert_eq!(gateway.post(&format!("{path}/latest"), json!({ "version": 2 })).await.code(), 404);
+    let patch = json!({ "name": "mine", "metadata": { "team": "x" }, "context": { "model_name": "nope" } });
+    let patched = gateway.send("PATCH", &path, Some(patch)).await.json();
+    assert_eq!((&patched["assistant_id"], &patched["version"], &patched["name"]), (&json!(id), &json!(2), &json!("mine")));
+    assert_eq!((&patched["created_at"], &patched["metadata"]), (&came["created_at"], &json!({ "created_by": "system", "team": "x" })));
+    assert_eq!(gateway.get(&path).await.json(), patched);
+    assert_eq!(gateway.post("/assistants/search", json!({})).await.json(), json!([patched]));
+    assert_eq!(gateway.post("/assistants/count", json!({ "name": "lead" })).await.json(), json!(0));
+    let versions = gateway.post(&format!("{path}/versions"), json!({})).await.json();
+    let shown: Vec<_> = versions.as_array().expect("a list").iter().map(|one| (&one["assistant_id"], &one["version"])).collect();
+    assert_eq!(shown, [(&json!(id), &json!(2)), (&json!(id), &json!(1))]);
+    // Whoever names the graph means its assistant; this gateway does not have the model.
+    let thread = gateway.thread().await;
+    for named in ["lead_agent", &id] {
+        let run = gateway.post(&format!("/threads/{thread}/runs/wait"), saying_with("say a", json!({ "assistant_id": named }))).await;
+        assert_eq!(run.code(), 400, "{}", run.text());
+    }
+    let back = gateway.post(&format!("{path}/latest"), json!({ "version": 1 })).await.json();
+    assert_eq!((&back["name"], &back["version"], &back["context"]), (&came["name"], &json!(1), &json!({})));
+    let run = gateway.post(&format!("/threads/{thread}/runs"), saying_with("say a", json!({}))).await.json();
+    assert_eq!((&run["assistant_id"], &run["metadata"]["created_by"]), (&json!(id), &json!("system")));
+    // DeerFlow shows what came with the graph.
+    gateway.post(&format!("{path}/latest"), json!({ "version": 2 })).await;
+    for name in ["lead_agent", &id] {
+        assert_eq!(gateway.get(&format!("/api/assistants/{name}")).await.json()["name"], "lead_agent");
+    }
     assert_eq!(gateway.send("DELETE", &path, None).await.code(), 403);
+}
+
+#[tokio::test]
+async fn the_id_of_a_graphs_assistant_is_taken() {
+    let gateway = Gateway::new();
+    let id = default_id(&gateway).await;
     assert_eq!(gateway.post("/assistants", json!({ "graph_id": "lead_agent", "assistant_id": id })).await.code(), 409);
     let kept = gateway.post("/assistants", json!({ "graph_id": "lead_agent", "assistant_id": id, "if_exists": "do_nothing" })).await;
     assert_eq!((kept.code(), &kept.json()["metadata"]["created_by"]), (200, &json!("system")));
-    let versions = gateway.post(&format!("{path}/versions"), json!({})).await.json();
-    assert_eq!(versions.as_array().expect("a list").len(), 1);
+    // As are those under which changes of it are kept, whoever makes them.
+    let reserved = "9c909fe5-1423-8566-9403-37f8a945b29b";
+    for if_exists in ["raise", "do_nothing"] {
+        let body = json!({ "graph_id": "lead_agent", "assistant_id": reserved, "if_exists": if_exists });
+        assert_eq!(gateway.post("/assistants", body).await.code(), 409);
+    }
+    assert_eq!(gateway.get(&format!("/assistants/{reserved}")).await.code(), 404);
 }
 
 #[tokio::test]

@@ -41,9 +41,9 @@ async fn a_cron_is_made_shown_changed_and_deleted() {
     let path = format!("/runs/crons/{}", cron["cron_id"].as_str().expect("an id"));
     assert_eq!(gateway.get(&path).await.json(), cron);
 
-    let patch = json!({ "enabled": false, "schedule": "0 4 * * *", "timezone": null, "end_time": null, "metadata": { "n": 2 } });
+    let patch = json!({ "enabled": false, "schedule": "0 4 * * *", "timezone": "UTC", "end_time": null, "metadata": { "n": 2 } });
     let changed = gateway.send("PATCH", &path, Some(patch)).await.json();
-    assert_eq!((&changed["enabled"], &changed["schedule"], &changed["timezone"]), (&json!(false), &json!("0 4 * * *"), &Value::Null));
+    assert_eq!((&changed["enabled"], &changed["schedule"], &changed["timezone"]), (&json!(false), &json!("0 4 * * *"), &json!("UTC")));
     assert_eq!((&changed["metadata"], &changed["end_time"]), (&json!({ "m": 1, "n": 2 }), &Value::Null));
     assert!(changed["next_run_date"].as_str().expect("a time").ends_with("T04:00:00.000000+00:00"));
     for empty in [json!({}), json!({ "unknown": 1 })] {

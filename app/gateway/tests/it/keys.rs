@@ -57,6 +57,9 @@ async fn another_users_objects_look_unknown_on_every_route() {
     let timed = saying_with("hi", json!({ "schedule": "0 3 * * *" }));
     let cron = ann.text("POST", &format!("/threads/{thread}/runs/crons"), timed.clone(), "cron_id").await;
     ann.send("PUT", "/store/items", json!({ "namespace": ["n"], "key": "k", "value": { "secret": 1 } })).await;
+    let made = json!({ "graph_id": "lead_agent", "name": "secret", "context": { "secret": 1 } });
+    let assistant = ann.text("POST", "/assistants", made, "assistant_id").await;
+    let of_theirs = |more: Value| saying_with("hi", json!({ "assistant_id": assistant, "more": more }));
 
     let unknown = "2bd06ce7-e763-4b9c-af17-60e5565443f1";
     let at = json!({ "checkpoint": { "checkpoint_id": checkpoint } });
@@ -107,6 +110,22 @@ async fn another_users_objects_look_unknown_on_every_route() {
         ("GET", format!("/runs/crons/{cron}"), Value::Null),
         ("PATCH", format!("/runs/crons/{cron}"), json!({ "enabled": false })),
         ("DELETE", format!("/runs/crons/{cron}"), Value::Null),
+        ("PATCH", format!("/threads/{thread}/state"), json!({ "metadata": { "x": 1 } })),
+        ("GET", format!("/threads/{thread}/stream"), Value::Null),
+        ("GET", format!("/assistants/{assistant}"), Value::Null),
+        ("PATCH", format!("/assistants/{assistant}"), json!({ "name": "x" })),
+        ("POST", format!("/assistants/{assistant}/versions"), json!({})),
+        ("POST", format!("/assistants/{assistant}/latest"), json!({ "version": 1 })),
+        ("GET", format!("/assistants/{assistant}/graph"), Value::Null),
+        ("GET", format!("/assistants/{assistant}/schemas"), Value::Null),
+        ("GET", format!("/assistants/{assistant}/subgraphs"), Value::Null),
+        ("DELETE", format!("/assistants/{assistant}"), Value::Null),
+        ("POST", "/assistants/search".to_owned(), json!({})),
+        ("POST", "/assistants/search".to_owned(), json!({ "name": "secret" })),
+        ("POST", "/assistants/count".to_owned(), json!({})),
+        ("POST", "/runs/batch".to_owned(), json!([saying("hi"), of_theirs(json!(1))])),
+        ("POST", "/runs".to_owned(), of_theirs(json!(2))),
+        ("POST", "/runs/crons".to_owned(), saying_with("hi", json!({ "assistant_id": assistant, "schedule": "0 3 * * *" }))),
         ("GET", "/store/items?namespace=n&key=k".to_owned(), Value::Null),
         ("POST", "/store/items/search".to_owned(), json!({})),
         ("POST", "/store/namespaces".to_owned(), json!({})),
@@ -116,11 +135,14 @@ async fn another_users_objects_look_unknown_on_every_route() {
         ("POST", "/runs/crons/search".to_owned(), json!({})),
         ("POST", "/runs/crons/count".to_owned(), json!({})),
     ]);
-    let masked =
-        |answer: &Answer| [&thread, &run, &cron].into_iter().fold(answer.text().to_owned(), |text, id| text.replace(id.as_str(), unknown));
+    let masked = |answer: &Answer| {
+        [&thread, &run, &cron, &assistant].into_iter().fold(answer.text().to_owned(), |text, id| text.replace(id.as_str(), unknown))
+    };
     for (method, path, body) in routes {
         let theirs = bob.send(method, &path, body.clone()).await;
-        let rename = |text: &str| [&thread, &run, &cron].into_iter().fold(text.to_owned(), |text, id| text.replace(id.as_str(), unknown));
+        let rename = |text: &str| {
+            [&thread, &run, &cron, &assistant].into_iter().fold(text.to_owned(), |text, id| text.replace(id.as_str(), unknown))
+        };
         let (path_of_none, body_of_none) = (rename(&path), serde_json::from_str(&rename(&body.to_string())).expect("JSON"));
         let none = bob.send(method, &path_of_none, body_of_none).await;
         assert_eq!((theirs.code(), masked(&theirs)), (none.code(), none.text().to_owned()), "{method} {path}");
@@ -128,6 +150,24 @@ async fn another_users_objects_look_unknown_on_every_route() {
     }
     assert_eq!(ann.send("GET", "/store/items?namespace=n&key=k", Value::Null).await.json()["value"], json!({ "secret": 1 }));
     assert_eq!(ann.send("GET", &format!("/runs/crons/{cron}"), Value::Null).await.json()["enabled"], true);
+    assert_eq!(ann.send("GET", &format!("/assistants/{assistant}"), Value::Null).await.json()["version"], 1);
     let runs = ann.send("GET", &format!("/threads/{thread}/runs"), Value::Null).await.json();
     assert_eq!((runs.as_array().map(Vec::len), &runs[0]["status"]), (Some(1), &json!("success")));
+}
+
+#[tokio::test]
+async fn what_one_user_makes_of_a_graphs_assistant_others_do_not_see() {
+    let gateway = Gateway::new();
+    let (ann, bob) = (User::new(&gateway, "ann").await, User::new(&gateway, "bob").await);
+    let all = async |user: &User<'_>| user.send("POST", "/assistants/search", json!({})).await.json();
+    let came = all(&bob).await;
+    let path = format!("/assistants/{}", came[0]["assistant_id"].as_str().expect("an id"));
+    let theirs = ann.send("PATCH", &path, json!({ "name": "secret", "context": { "model_name": "nope" } })).await.json();
+    assert_eq!((all(&ann).await, all(&bob).await), (json!([theirs]), came.clone()));
+    assert_eq!(bob.send("GET", &path, Value::Null).await.json(), came[0]);
+    assert_eq!(bob.send("POST", &format!("{path}/versions"), json!({})).await.json().as_array().map(Vec::len), Some(1));
+    assert_eq!(bob.send("POST", &format!("{path}/latest"), json!({ "version": 2 })).await.code(), 404);
+    assert_eq!(bob.send("POST", "/runs/wait", saying("say b")).await.code(), 200);
+    let mine = bob.send("PATCH", &path, json!({ "name": "mine" })).await.json();
+    assert_eq!((&mine["version"], all(&ann).await), (&json!(2), json!([theirs])));
 }

@@ -14,8 +14,9 @@ async fn a_thread_says_how_long_it_stays_only_when_asked() {
     assert_eq!((made.get("ttl"), gateway.get(&path).await.json().get("ttl")), (None, None));
     let ttl = gateway.get(&format!("{path}?include=ttl")).await.json()["ttl"].clone();
     assert_eq!((&ttl["ttl_minutes"], &ttl["strategy"], ttl["expires_at"].is_string()), (&json!(5.0), &json!("delete"), true));
-    gateway.send("PATCH", &path, Some(json!({ "ttl": 60 }))).await;
-    assert_eq!(gateway.get(&format!("{path}?include=ttl")).await.json()["ttl"]["ttl_minutes"], json!(60.0));
+    gateway.send("PATCH", &path, Some(json!({ "ttl": { "ttl": 60, "strategy": "keep_latest" } }))).await;
+    let ttl = gateway.get(&format!("{path}?include=ttl")).await.json()["ttl"].clone();
+    assert_eq!((&ttl["ttl_minutes"], &ttl["strategy"]), (&json!(60.0), &json!("keep_latest")));
     let forever = gateway.thread().await;
     assert_eq!(gateway.get(&format!("/threads/{forever}?include=ttl")).await.json()["ttl"], Value::Null);
 }
@@ -93,7 +94,7 @@ async fn nonsense_about_threads_is_refused_with_a_text_and_changes_nothing() {
         ("POST", "/threads", json!({ "metadata": "x" })),
         ("POST", "/threads", json!({ "if_exists": "maybe" })),
         ("POST", "/threads", json!({ "ttl": { "ttl": -1 } })),
-        ("POST", "/threads", json!({ "ttl": { "ttl": 5, "strategy": "keep_latest" } })),
+        ("POST", "/threads", json!({ "ttl": { "ttl": 5, "strategy": "keep" } })),
         ("POST", "/threads", json!({ "supersteps": 1 })),
         ("POST", "/threads", json!({ "supersteps": [{}] })),
         ("POST", "/threads", json!({ "supersteps": [{ "updates": [{}] }] })),
@@ -146,4 +147,29 @@ async fn nonsense_about_threads_is_refused_with_a_text_and_changes_nothing() {
         assert!(answer.json()["detail"].is_string(), "{method} {path} {body}");
     }
     assert_eq!(gateway.post("/threads/search", json!({})).await.json(), before);
+}
+
+#[tokio::test]
+async fn metadata_of_the_newest_state_is_patched_while_no_run_holds_the_thread() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    let path = format!("/threads/{thread}/state");
+    let patch = async |body: Value| gateway.send("PATCH", &path, Some(body)).await;
+    let nothing = patch(json!({ "metadata": { "a": 1 } })).await;
+    assert_eq!(nothing.code(), 404, "{}", nothing.text());
+    gateway.post(&format!("/threads/{thread}/runs/wait"), saying("say a")).await;
+    let before = gateway.get(&path).await.json();
+    let patched = patch(json!({ "metadata": { "a": { "b": 1 }, "run_id": "mine", "step": 99 } })).await;
+    assert_eq!((patched.code(), patched.text()), (204, ""));
+    let mut wanted = before.clone();
+    wanted["metadata"]["a"] = json!({ "b": 1 });
+    assert_eq!(gateway.get(&path).await.json(), wanted);
+    for wrong in [json!({}), json!({ "metadata": null }), json!({ "metadata": [] }), json!({ "metadata": "x" }), json!([])] {
+        assert_eq!(patch(wrong.clone()).await.code(), 422, "{wrong}");
+    }
+    let unknown = gateway.send("PATCH", &format!("/threads/{GONE}/state"), Some(json!({ "metadata": {} }))).await;
+    assert_eq!(unknown.code(), 404);
+    let run = gateway.post(&format!("/threads/{thread}/runs"), saying("slow")).await.json()["run_id"].as_str().expect("an id").to_owned();
+    assert_eq!(patch(json!({ "metadata": { "a": 2 } })).await.code(), 409);
+    gateway.post(&format!("/threads/{thread}/runs/{run}/cancel?wait=1"), json!({})).await;
 }

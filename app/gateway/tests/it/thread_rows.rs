@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_domain::containment::contains;
 use deerflow_domain::threads::{
-    Created, Deleted, LastEnd, NewThread, StoredState, ThreadContent, ThreadPatch, ThreadRecord, ThreadSearch, ThreadStore,
+    Created, Deleted, LastEnd, NewThread, StoredState, Swept, ThreadContent, ThreadPatch, ThreadRecord, ThreadSearch, ThreadStore,
 };
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
@@ -162,12 +162,12 @@ impl ThreadStore for Threads {
         Ok(if self.get(thread, owner).await?.is_some() { Deleted::Done } else { Deleted::NotFound })
     }
 
-    async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<Vec<ThreadRecord>, StoreError> {
+    async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<Swept, StoreError> {
         let over: Vec<_> = self.rows.lock().values().filter(|row| row.expires_at().is_some_and(|end| end <= at)).cloned().collect();
-        let mut swept = Vec::new();
+        let mut swept = Swept::default();
         for row in over.into_iter().take(most) {
             if self.delete(&row.thread_id, &Owner::None).await? == Deleted::Done {
-                swept.push(row);
+                swept.gone.push(row);
             }
         }
         Ok(swept)

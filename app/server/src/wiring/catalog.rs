@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use deerflow_gateway::ports::{CatalogView, FeatureView, ModelView, SuggestionsView, UploadLimits};
+use harness::runtime::runs::{Expiry, ThreadTtl};
 
 use crate::config::ConfigHandle;
 
@@ -38,9 +39,12 @@ impl CatalogView for ConfigCatalog {
         SuggestionsView { enabled: config.suggestions.enabled, max_suggestions }
     }
 
-    fn thread_ttl(&self) -> Option<TimeDelta> {
-        let minutes = self.0.current().checkpointer.ttl.default_ttl?;
-        TimeDelta::try_minutes(i64::try_from(minutes).ok()?)
+    fn thread_ttl(&self) -> Option<ThreadTtl> {
+        let config = self.0.current();
+        let ttl = &config.checkpointer.ttl;
+        let after = TimeDelta::try_minutes(i64::try_from(ttl.default_ttl?).ok()?)?;
+        let named = Expiry::WORDS.iter().find(|(word, _)| *word == ttl.strategy);
+        Some(ThreadTtl { after, then: named.map(|(_, expiry)| *expiry).unwrap_or_default() })
     }
 
     fn uploads(&self) -> UploadLimits {

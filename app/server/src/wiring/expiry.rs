@@ -14,7 +14,7 @@ pub(super) fn follow(config: &ConfigHandle, state: Arc<GatewayState>, tasks: &Ta
         loop {
             match sweep_threads(&state).await {
                 Ok(0) => {}
-                Ok(threads) => tracing::info!(threads, "deleted threads whose time was over"),
+                Ok(threads) => tracing::info!(threads, "threads went whose time was over, or their past did"),
                 Err(error) => tracing::warn!(%error, "threads whose time is over stay until the next look"),
             }
             let pause = config.current().checkpointer.ttl.sweep_interval();

@@ -9,14 +9,13 @@ use chrono::{DateTime, Utc};
 use deerflow_domain::assistants::{
     Assistant, AssistantPatch, AssistantSearch, AssistantStore, AssistantVersion, CreatedAssistant, NewAssistant, VersionQuery,
 };
-use deerflow_domain::containment::contains;
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::StoreError;
-use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder};
+use sea_orm::EntityTrait;
 use uuid::Uuid;
 
 use crate::connect::Database;
-use crate::entity::{assistant, assistant_version};
+use crate::entity::assistant;
 use crate::error::read;
 
 /// Assistants over SQL.
@@ -48,11 +47,7 @@ impl AssistantStore for SqlAssistantStore {
     }
 
     async fn count(&self, search: &AssistantSearch, owner: &Owner) -> Result<u64, StoreError> {
-        if search.name.is_none() && search.metadata.is_empty() {
-            return read(search::of_graph(search, owner)?.count(self.db.reads()).await);
-        }
-        let all = AssistantSearch { limit: usize::MAX, offset: 0, ..search.clone() };
-        Ok(self.search(&all, owner).await?.len() as u64)
+        search::count(self.db.reads(), search, owner).await
     }
 
     async fn patch(&self, id: Uuid, patch: AssistantPatch, owner: &Owner, at: DateTime<Utc>) -> Result<Option<Assistant>, StoreError> {
@@ -64,11 +59,7 @@ impl AssistantStore for SqlAssistantStore {
         if self.get(id, owner).await?.is_none() {
             return Ok(None);
         }
-        let all = assistant_version::Entity::find().filter(assistant_version::Column::AssistantId.eq(id.to_string()));
-        let rows = read(all.order_by_desc(assistant_version::Column::Version).all(self.db.reads()).await)?;
-        let readable = rows.into_iter().filter_map(|row| row::readable(row::version(row)));
-        let matching = readable.filter(|version| contains(&version.content.metadata, &query.metadata));
-        Ok(Some(matching.skip(query.offset).take(query.limit).collect()))
+        search::versions(self.db.reads(), id, query).await.map(Some)
     }
 
     async fn set_latest(&self, id: Uuid, version: u32, owner: &Owner, at: DateTime<Utc>) -> Result<Option<Assistant>, StoreError> {

@@ -11,6 +11,7 @@ use harness::ids::{CheckpointId, RunId, ThreadId};
 use harness::runtime::checkpoint::{
     CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, OutsideWrite, PutError, Snapshot,
 };
+use serde_json::{Map, Value};
 
 use crate::connect::Database;
 
@@ -40,6 +41,11 @@ impl Checkpointer for SqlCheckpointer {
 
     async fn put_outside_run(&self, change: OutsideWrite) -> Result<(), PutError> {
         self.db.writes().run(change, |tx, change| Box::pin(outside::put_outside_run(tx, change))).await
+    }
+
+    async fn patch_metadata(&self, thread: &ThreadId, metadata: Map<String, Value>) -> Result<bool, PutError> {
+        let work = (thread.clone(), metadata);
+        self.db.writes().run(work, |tx, (thread, metadata)| Box::pin(outside::patch_metadata(tx, thread, metadata))).await
     }
 
     async fn get(&self, thread: &ThreadId, id: Option<&CheckpointId>) -> Result<Option<Snapshot>, CheckpointError> {

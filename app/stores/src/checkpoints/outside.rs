@@ -1,27 +1,22 @@
 //! Changes from outside a run: refused unless the thread is still as it was read, and free.
 
-use harness::ids::RunId;
+use harness::ids::{RunId, ThreadId};
 use harness::runtime::checkpoint::{CheckpointError, OutsideWrite, PutError};
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter};
+use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, ExprTrait, QueryFilter};
+use serde_json::{Map, Value};
 
+use super::row::meta;
 use super::write::{log_tail, newest, write_checkpoints};
-use crate::entity::{micros, run, short_title, thread};
-use crate::runs::is_active;
+use crate::entity::{checkpoint, micros, run, short_title, thread};
+use crate::runs::{is_active, json_text};
 use crate::threads::locked;
 use crate::tx::TxError;
 
 /// Writes checkpoint and thread row together. The row is locked first, as in admission: no run comes in between.
 pub(super) async fn put_outside_run(tx: &DatabaseTransaction, change: &OutsideWrite) -> Result<(), TxError<PutError>> {
     let thread = &change.write.meta.thread_id;
-    if locked(tx, thread, None).await?.is_none() {
-        return Err(TxError::Refused(PutError::NoThread(thread.clone())));
-    }
-    let of_thread = run::Entity::find().filter(run::Column::ThreadId.eq(thread.as_str()));
-    if let Some(active) = of_thread.filter(is_active()).one(tx).await? {
-        let run_id = RunId::parse(active.run_id).map_err(|error| TxError::Refused(CheckpointError::Store(error.to_string()).into()))?;
-        return Err(TxError::Refused(PutError::Busy { thread_id: thread.clone(), run_id }));
-    }
+    lock_at_rest(tx, thread).await?;
     let newest = newest(tx, thread).await?.map(|row| row.checkpoint_id);
     if newest.as_deref() != change.newest.as_ref().map(|id| id.as_str()) || log_tail(tx, thread).await? != change.log_tail {
         return Err(TxError::Refused(PutError::Moved(thread.clone())));
@@ -35,5 +30,36 @@ pub(super) async fn put_outside_run(tx: &DatabaseTransaction, change: &OutsideWr
         .filter(thread::Column::ThreadId.eq(thread.as_str()))
         .exec(tx)
         .await?;
+    Ok(())
+}
+
+/// Merges entries into the metadata of the newest checkpoint.
+pub(super) async fn patch_metadata(
+    tx: &DatabaseTransaction,
+    thread: &ThreadId,
+    entries: &Map<String, Value>,
+) -> Result<bool, TxError<PutError>> {
+    lock_at_rest(tx, thread).await?;
+    let Some(row) = newest(tx, thread).await? else { return Ok(false) };
+    let mut metadata = meta(&row).map_err(|error| TxError::Refused(error.into()))?.metadata;
+    metadata.extend(entries.clone());
+    checkpoint::Entity::update_many()
+        .col_expr(checkpoint::Column::MetadataJson, Expr::value(json_text(&metadata)))
+        .filter(checkpoint::Column::ThreadId.eq(thread.as_str()).and(checkpoint::Column::CheckpointId.eq(row.checkpoint_id)))
+        .exec(tx)
+        .await?;
+    Ok(true)
+}
+
+/// Locks the row of a thread that no run holds.
+async fn lock_at_rest(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<(), TxError<PutError>> {
+    if locked(tx, thread, None).await?.is_none() {
+        return Err(TxError::Refused(PutError::NoThread(thread.clone())));
+    }
+    let of_thread = run::Entity::find().filter(run::Column::ThreadId.eq(thread.as_str()));
+    if let Some(active) = of_thread.filter(is_active()).one(tx).await? {
+        let run_id = RunId::parse(active.run_id).map_err(|error| TxError::Refused(CheckpointError::Store(error.to_string()).into()))?;
+        return Err(TxError::Refused(PutError::Busy { thread_id: thread.clone(), run_id }));
+    }
     Ok(())
 }

@@ -26,6 +26,10 @@ pub(crate) struct Model {
     pub(crate) state_updated_at: i64,
     /// How long it stays after its last change.
     pub(crate) ttl_micros: Option<i64>,
+    /// Whether its newest state stays when its time is over.
+    pub(crate) keep_latest: bool,
+    /// When its older states went.
+    pub(crate) forgot_at: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, EnumIter, DeriveRelation)]

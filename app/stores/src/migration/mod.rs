@@ -9,6 +9,7 @@ mod m0006_thread_search;
 mod m0007_store_items;
 mod m0008_crons;
 mod m0009_api_keys;
+mod m0010_thread_expiry;
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
 use sea_orm_migration::{MigrationTrait, MigratorTrait};
@@ -27,6 +28,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0007_store_items::StoreItems),
             Box::new(m0008_crons::Crons),
             Box::new(m0009_api_keys::ApiKeys),
+            Box::new(m0010_thread_expiry::ThreadExpiry),
         ]
     }
 }

@@ -17,6 +17,7 @@ use super::queue;
 use super::row::{admitted, cancel_word, is_active, new_row, record};
 use crate::entity::{micros, plain, run};
 use crate::script::{Script, tagged};
+use crate::threads::keeps_latest;
 use crate::tx::TxError;
 
 #[async_trait]
@@ -42,10 +43,11 @@ impl RunCreateStore for SqlRunStore {
 /// somebody else had its id.
 const MAKE_OR_TAKE_THREAD: &str = "\
     INSERT INTO threads_meta (thread_id, assistant_id, user_id, run_assistant_id, status, metadata_json, pinned, temporary, \
-        created_at, updated_at, state_updated_at) \
-    SELECT new.thread_id, new.assistant_id, new.user_id, new.named, 'busy', '{}', FALSE, new.temporary, new.at, new.at, new.at \
+        created_at, updated_at, state_updated_at, ttl_micros, keep_latest) \
+    SELECT new.thread_id, new.assistant_id, new.user_id, new.named, 'busy', '{}', FALSE, new.temporary, new.at, new.at, new.at, \
+        new.ttl, new.keep_latest \
     FROM (SELECT CAST(? AS TEXT) AS thread_id, CAST(? AS TEXT) AS assistant_id, CAST(? AS TEXT) AS user_id, CAST(? AS TEXT) AS named, \
-        CAST(? AS BOOLEAN) AS temporary, CAST(? AS BIGINT) AS at) AS new \
+        CAST(? AS BOOLEAN) AS temporary, CAST(? AS BIGINT) AS at, CAST(? AS BIGINT) AS ttl, CAST(? AS BOOLEAN) AS keep_latest) AS new \
     WHERE NOT EXISTS (SELECT 1 FROM deleted_threads AS gone WHERE gone.thread_id = new.thread_id \
         AND gone.user_id IS DISTINCT FROM new.user_id) \
     ON CONFLICT (thread_id) DO UPDATE SET status = 'busy', updated_at = excluded.updated_at, \
@@ -71,7 +73,9 @@ async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxErr
     let at = micros(new.at);
     match new.if_not_exists {
         IfNotExists::Create => {
-            script.add(MAKE_OR_TAKE_THREAD, [thread, assistant, user, named, new.temporary_thread.into(), at.into()]);
+            let ttl = new.thread_ttl.and_then(|ttl| ttl.after.num_microseconds());
+            let (temporary, keeps) = (new.temporary_thread.into(), keeps_latest(new.thread_ttl).into());
+            script.add(MAKE_OR_TAKE_THREAD, [thread, assistant, user, named, temporary, at.into(), ttl.into(), keeps]);
         }
         IfNotExists::Reject => script.add(TAKE_THREAD, [at.into(), named, assistant, thread, user]),
     }

@@ -3,13 +3,13 @@
 use async_trait::async_trait;
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::{RunListQuery, RunQueryStore, StoreError};
+use harness::runtime::runs::store::{RunListQuery, RunQueryStore, RunStanding, StoreError};
 use harness::runtime::runs::{RunRecord, RunStatus};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
 use super::SqlRunStore;
 use super::row::{is_active, record, records};
-use crate::entity::run;
+use crate::entity::{moment, run};
 use crate::error::read;
 
 #[async_trait]
@@ -47,6 +47,18 @@ impl RunQueryStore for SqlRunStore {
             .all(self.db.reads())
             .await;
         read(rows).map(records)
+    }
+
+    async fn standing(&self, thread: Option<&ThreadId>, owner: &Owner) -> Result<Vec<RunStanding>, StoreError> {
+        let columns = [run::Column::RunId, run::Column::ThreadId, run::Column::Status, run::Column::CreatedAt];
+        let select = owned(thread.map_or_else(run::Entity::find, of_thread), owner)?.filter(is_active()).select_only().columns(columns);
+        let select = select.order_by_asc(run::Column::CreatedAt).order_by_asc(run::Column::RunId);
+        let rows: Vec<(String, String, String, i64)> = read(select.into_tuple().all(self.db.reads()).await)?;
+        let standing = |(run, thread, status, at): (String, String, String, i64)| {
+            let (run_id, thread_id) = (RunId::parse(run).ok()?, ThreadId::parse(thread).ok()?);
+            Some(RunStanding { run_id, thread_id, status: RunStatus::parse(&status)?, created_at: moment(at) })
+        };
+        Ok(rows.into_iter().filter_map(standing).collect())
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use deerflow_domain::threads::{Created, Deleted, NewThread, ThreadContent, ThreadPatch, ThreadRecord, ThreadSearch, ThreadStore};
+use deerflow_domain::threads::{Created, Deleted, NewThread, Swept, ThreadContent, ThreadPatch, ThreadRecord, ThreadSearch, ThreadStore};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::{RunEventStore, StoreError};
@@ -22,6 +22,7 @@ use crate::entity::thread;
 use crate::error::read;
 
 pub(crate) use facts::index_all;
+pub(crate) use row::keeps_latest;
 pub(crate) use write::locked;
 
 /// Threads over SQL.
@@ -93,10 +94,10 @@ impl ThreadStore for SqlThreadStore {
         self.db.writes().run(work, |tx, (thread, user)| Box::pin(write::forget(tx, thread, user.as_deref()))).await
     }
 
-    async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<Vec<ThreadRecord>, StoreError> {
+    async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<Swept, StoreError> {
         let swept = self.db.writes().run((at, most), |tx, (at, most)| Box::pin(write::sweep(tx, *at, *most))).await?;
         if let Some(journal) = &self.journal {
-            for thread in &swept {
+            for thread in &swept.gone {
                 // The rows are gone, so no later sweep would find these: the log has to.
                 if let Err(error) = journal.delete_thread(&thread.thread_id).await {
                     tracing::error!(thread_id = %thread.thread_id, %error, "events of a deleted thread are left behind");

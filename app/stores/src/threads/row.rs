@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use deerflow_domain::threads::{NewThread, ThreadRecord};
 use harness::ids::ThreadId;
-use harness::runtime::runs::ThreadStatus;
+use harness::runtime::runs::{Expiry, ThreadStatus, ThreadTtl};
 use sea_orm::DbErr;
 use serde_json::{Map, Value};
 
@@ -25,8 +25,15 @@ pub(super) fn new_row(new: &NewThread) -> thread::Model {
         created_at: at,
         updated_at: at,
         state_updated_at: at,
-        ttl_micros: new.ttl.and_then(|ttl| ttl.num_microseconds()),
+        ttl_micros: new.ttl.and_then(|ttl| ttl.after.num_microseconds()),
+        keep_latest: keeps_latest(new.ttl),
+        forgot_at: None,
     }
+}
+
+/// Whether the newest state stays when the time is over.
+pub(crate) fn keeps_latest(ttl: Option<ThreadTtl>) -> bool {
+    ttl.is_some_and(|ttl| ttl.then == Expiry::KeepLatest)
 }
 
 /// Whether the sidebar shows the thread first.
@@ -36,6 +43,7 @@ pub(super) fn is_pinned(metadata: &Map<String, Value>) -> bool {
 
 /// Reads a row; an unreadable one is an error that names the thread.
 pub(super) fn record(row: thread::Model) -> Result<ThreadRecord, DbErr> {
+    let then = if row.keep_latest { Expiry::KeepLatest } else { Expiry::Delete };
     let damaged = |reason: String| DbErr::Type(format!("thread {} is damaged: {reason}", row.thread_id));
     Ok(ThreadRecord {
         thread_id: ThreadId::parse(row.thread_id.as_str()).map_err(|error| damaged(error.to_string()))?,
@@ -48,7 +56,7 @@ pub(super) fn record(row: thread::Model) -> Result<ThreadRecord, DbErr> {
         created_at: moment(row.created_at),
         updated_at: moment(row.updated_at),
         state_updated_at: moment(row.state_updated_at.max(row.created_at)),
-        ttl: row.ttl_micros.map(TimeDelta::microseconds),
+        ttl: row.ttl_micros.map(|micros| ThreadTtl { after: TimeDelta::microseconds(micros), then }),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Making, changing and removing threads, inside a transaction.
 
 use chrono::{DateTime, Utc};
-use deerflow_domain::threads::{Created, Deleted, NewThread, ThreadPatch, ThreadRecord};
+use deerflow_domain::threads::{Created, Deleted, NewThread, Swept, ThreadPatch, ThreadRecord};
 use harness::ids::ThreadId;
 use harness::runtime::runs::ThreadStatus;
 use harness::runtime::runs::store::StoreError;
@@ -13,7 +13,7 @@ use sea_orm::{
 use serde_json::Map;
 
 use super::facts;
-use super::row::{is_pinned, new_row, record};
+use super::row::{is_pinned, keeps_latest, new_row, record};
 use crate::checkpoints::{delete_thread_checkpoints, forget_past};
 use crate::entity::{micros, run, short_title, thread};
 use crate::runs::{delete_runs_of, from_json, is_active, json_text};
@@ -22,15 +22,15 @@ use crate::tx::TxError;
 /// No row when the id is in use, or when a deleted thread of somebody else had it.
 const MAKE_THREAD: &str = "\
     INSERT INTO threads_meta (thread_id, assistant_id, user_id, status, metadata_json, pinned, temporary, created_at, updated_at, \
-        state_updated_at, ttl_micros, run_assistant_id) \
-    SELECT $1, $2, $3, 'idle', $4, $5, FALSE, $6, $6, $6, $7, $8 \
+        state_updated_at, ttl_micros, run_assistant_id, keep_latest) \
+    SELECT $1, $2, $3, 'idle', $4, $5, FALSE, $6, $6, $6, $7, $8, $9 \
     WHERE NOT EXISTS (SELECT 1 FROM deleted_threads WHERE thread_id = $1 AND user_id IS DISTINCT FROM $3) \
     ON CONFLICT (thread_id) DO NOTHING";
 
 /// Makes the thread, or finds whose it is.
 pub(super) async fn create(tx: &DatabaseTransaction, new: &NewThread) -> Result<Created, TxError<StoreError>> {
     let row = new_row(new);
-    let values: [Value; 8] = [
+    let values: [Value; 9] = [
         row.thread_id.clone().into(),
         row.assistant_id.clone().into(),
         row.user_id.clone().into(),
@@ -39,6 +39,7 @@ pub(super) async fn create(tx: &DatabaseTransaction, new: &NewThread) -> Result<
         row.created_at.into(),
         row.ttl_micros.into(),
         row.run_assistant_id.clone().into(),
+        row.keep_latest.into(),
     ];
     let made = tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), MAKE_THREAD, values)).await?;
     if made.rows_affected() == 1 {
@@ -77,7 +78,8 @@ pub(super) async fn patch(tx: &DatabaseTransaction, work: &Patch) -> Result<Opti
         row.status = status.as_str().to_owned();
     }
     if let Some(ttl) = work.patch.ttl {
-        row.ttl_micros = ttl.num_microseconds();
+        row.ttl_micros = ttl.after.num_microseconds();
+        row.keep_latest = keeps_latest(Some(ttl));
     }
     if work.patch.touch {
         row.updated_at = micros(work.at);
@@ -89,6 +91,7 @@ pub(super) async fn patch(tx: &DatabaseTransaction, work: &Patch) -> Result<Opti
         .col_expr(thread::Column::Status, Expr::value(row.status.as_str()))
         .col_expr(thread::Column::UpdatedAt, Expr::value(row.updated_at))
         .col_expr(thread::Column::TtlMicros, Expr::value(row.ttl_micros))
+        .col_expr(thread::Column::KeepLatest, Expr::value(row.keep_latest))
         .filter(thread::Column::ThreadId.eq(row.thread_id.as_str()))
         .exec(tx)
         .await?;
@@ -137,20 +140,32 @@ pub(super) async fn forget(tx: &DatabaseTransaction, thread: &ThreadId, user: Op
     Ok(Deleted::Done)
 }
 
-/// Removes threads whose time is over. Each is locked before its time is read again: a change may have come in between.
-pub(super) async fn sweep(tx: &DatabaseTransaction, at: DateTime<Utc>, most: usize) -> Result<Vec<ThreadRecord>, TxError<StoreError>> {
+/// Removes threads whose time is over, or their past. Each is locked before its time is read again: a change may have come in
+/// between.
+pub(super) async fn sweep(tx: &DatabaseTransaction, at: DateTime<Utc>, most: usize) -> Result<Swept, TxError<StoreError>> {
     let end = Expr::col(thread::Column::UpdatedAt).add(Expr::col(thread::Column::TtlMicros));
-    let over = || thread::Column::TtlMicros.is_not_null().and(end.clone().lte(micros(at)));
+    // In the words of the index.
+    let untouched = || thread::Column::ForgotAt.is_null().or(Expr::col(thread::Column::ForgotAt).lte(Expr::col(thread::Column::UpdatedAt)));
+    let over = || thread::Column::TtlMicros.is_not_null().and(untouched()).and(end.clone().lte(micros(at)));
     let rest = thread::Column::Status.ne(ThreadStatus::Busy.as_str());
     let rows = thread::Entity::find().filter(over()).filter(rest).limit(most as u64).all(tx).await?;
-    let mut swept = Vec::new();
+    let mut swept = Swept::default();
     for row in rows {
         let Ok(thread) = record(row.clone()).inspect_err(|error| tracing::error!(%error, "a thread cannot be swept")) else { continue };
         let still = thread::Entity::find_by_id(row.thread_id.as_str()).filter(over()).lock_exclusive().one(tx).await?;
         let Some(row) = still else { continue };
-        if !is_busy(tx, &thread.thread_id).await? {
+        if is_busy(tx, &thread.thread_id).await? {
+            continue;
+        }
+        if row.keep_latest {
+            forget_past(tx, &thread.thread_id).await?;
+            let of_thread = thread::Column::ThreadId.eq(row.thread_id);
+            let forgot = thread::Entity::update_many().col_expr(thread::Column::ForgotAt, Expr::value(micros(at)));
+            forgot.filter(of_thread).exec(tx).await?;
+            swept.forgot += 1;
+        } else {
             remove(tx, &thread.thread_id, row).await?;
-            swept.push(thread);
+            swept.gone.push(thread);
         }
     }
     Ok(swept)

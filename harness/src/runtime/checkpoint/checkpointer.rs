@@ -1,6 +1,7 @@
 //! The port that keeps checkpoints.
 
 use async_trait::async_trait;
+use serde_json::{Map, Value};
 
 use super::{CheckpointMeta, CheckpointWrite, OutsideWrite, PutError, Snapshot};
 use crate::ids::{CheckpointId, RunId, ThreadId};
@@ -51,6 +52,10 @@ pub trait Checkpointer: Send + Sync + std::fmt::Debug {
     /// Writes a checkpoint and its thread's row in one transaction with what allows it: no run holds the thread, and the thread's
     /// newest checkpoint and log are those that the write was planned on.
     async fn put_outside_run(&self, change: OutsideWrite) -> Result<(), PutError>;
+
+    /// Merges entries into the metadata of the thread's newest checkpoint, one level deep, unless a run holds the thread.
+    /// `false` when there is no checkpoint.
+    async fn patch_metadata(&self, thread: &ThreadId, metadata: Map<String, Value>) -> Result<bool, PutError>;
 
     /// The newest checkpoint, or the one asked for. `None` when there is none.
     async fn get(&self, thread: &ThreadId, id: Option<&CheckpointId>) -> Result<Option<Snapshot>, CheckpointError>;

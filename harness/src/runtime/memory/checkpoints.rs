@@ -1,6 +1,7 @@
 //! Checkpoints over the message log.
 
 use async_trait::async_trait;
+use serde_json::{Map, Value};
 
 use super::{MemoryStores, StoredCheckpoint, Thread};
 use crate::ids::{CheckpointId, RunId, ThreadId};
@@ -35,6 +36,18 @@ impl Checkpointer for MemoryStores {
         thread.title = change.title;
         thread.status = change.status;
         Ok(())
+    }
+
+    async fn patch_metadata(&self, thread: &ThreadId, metadata: Map<String, Value>) -> Result<bool, PutError> {
+        let mut tables = self.0.lock();
+        if let Some(active) = tables.active(thread) {
+            return Err(PutError::Busy { run_id: active.run_id.clone(), thread_id: thread.clone() });
+        }
+        let Some(held) = tables.threads.get_mut(thread) else { return Err(PutError::NoThread(thread.clone())) };
+        let newest = held.checkpoints.iter_mut().max_by(|a, b| a.meta.checkpoint_id.cmp(&b.meta.checkpoint_id));
+        let Some(newest) = newest else { return Ok(false) };
+        newest.meta.metadata.extend(metadata);
+        Ok(true)
     }
 
     async fn get(&self, thread: &ThreadId, id: Option<&CheckpointId>) -> Result<Option<Snapshot>, CheckpointError> {

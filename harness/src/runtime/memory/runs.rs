@@ -11,7 +11,7 @@ use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::{CheckpointWrite, expand};
 use crate::runtime::runs::store::{
     AdmitError, Admitted, Claimed, CommitError, NewRun, Recipe, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunListQuery,
-    RunQueryStore, StoreError, WebhookDelivery,
+    RunQueryStore, RunStanding, StoreError, WebhookDelivery,
 };
 use crate::runtime::runs::{CancelAction, IfNotExists, RunCompletionData, RunRecord, RunStatus, ThreadStatus, Verdict, verdict};
 
@@ -196,6 +196,15 @@ impl RunQueryStore for MemoryStores {
 
     async fn unfinished(&self) -> Result<Vec<RunRecord>, StoreError> {
         Ok(self.0.lock().unfinished(|_| true))
+    }
+
+    async fn standing(&self, thread: Option<&ThreadId>, owner: &Owner) -> Result<Vec<RunStanding>, StoreError> {
+        let owner = owner.resolve()?;
+        let meant = |run: &RunRecord| owns(&owner, run) && thread.is_none_or(|thread| run.thread_id == *thread);
+        let found = self.0.lock().unfinished(meant);
+        let standing =
+            |run: RunRecord| RunStanding { run_id: run.run_id, thread_id: run.thread_id, status: run.status, created_at: run.created_at };
+        Ok(found.into_iter().map(standing).collect())
     }
 }
 

@@ -17,7 +17,7 @@ use super::recovery;
 use super::registry::{Admission, RunRegistry, RunTicket};
 use super::spec::{CancelAction, RunSpec};
 use super::status::RunStatus;
-use super::store::{Recipe, RunListQuery, StoreError};
+use super::store::{Recipe, RunListQuery, RunStanding, StoreError};
 use super::stream_service::{self, RunStream};
 use super::supervisor::{RunHandle, launch};
 use super::thread_service::{self, ThreadCursor, ThreadItem};
@@ -136,12 +136,18 @@ impl RunsFacade {
         Ok(found.into_iter().map(|record| self.overlay(record)).collect())
     }
 
-    /// The actor's runs that are not over, on whatever thread, in the order of their making.
-    pub async fn unfinished_runs(&self) -> Result<Vec<RunRecord>, RunError> {
-        let user = actor_context::effective_user_id();
-        let mut found = self.parts.query.unfinished().await?;
-        found.retain(|record| record.user_id.as_deref() == Some(&user));
-        Ok(found.into_iter().map(|record| self.overlay(record)).collect())
+    /// Where the actor's runs stand that are not over, of one thread or of all, in the order of their making.
+    pub async fn unfinished_runs(&self, thread: Option<&ThreadId>) -> Result<Vec<RunStanding>, RunError> {
+        let mut found = self.parts.query.standing(thread, &owner()).await?;
+        for run in &mut found {
+            run.status = self.registry.live(&run.run_id).map_or(run.status, |live| live.status());
+        }
+        Ok(found)
+    }
+
+    /// Where all runs stand that are not over, whoever has them.
+    pub async fn load(&self) -> Result<Vec<RunStanding>, RunError> {
+        Ok(self.parts.query.standing(None, &Owner::None).await?)
     }
 
     /// Removes a finished run with its events and checkpoints.

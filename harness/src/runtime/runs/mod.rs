@@ -23,6 +23,7 @@ pub mod store;
 mod stream_service;
 mod supervisor;
 mod thread_service;
+mod ttl;
 mod wait_service;
 
 pub use error::RunError;
@@ -44,6 +45,7 @@ pub use status::{InvalidTransition, RunStatus};
 pub use stream_service::RunStream;
 pub use supervisor::RunHandle;
 pub use thread_service::{ThreadCursor, ThreadEventId, ThreadItem};
+pub use ttl::{Expiry, ThreadTtl};
 pub use wait_service::WaitOutcome;
 
 #[cfg(test)]

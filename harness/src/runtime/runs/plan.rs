@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::parts::RunLimits;
 use super::spec::{CheckpointRef, Durability, IfNotExists, MultitaskStrategy, NodeSelector, RunInput, StreamModes};
+use super::ttl::ThreadTtl;
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::ActorContext;
 use crate::runtime::agent::Agent;
@@ -18,6 +19,7 @@ pub struct ExecutionPlan {
     pub(super) thread_id: ThreadId,
     pub(super) if_not_exists: IfNotExists,
     pub(super) temporary_thread: bool,
+    pub(super) thread_ttl: Option<ThreadTtl>,
     pub(super) assistant: String,
     pub(super) agent: Arc<dyn Agent>,
     pub(super) actor: ActorContext,

@@ -21,6 +21,7 @@ pub fn plan(spec: RunSpec, agent: Arc<dyn Agent>, actor: ActorContext, limits: &
         thread_id,
         if_not_exists,
         temporary_thread,
+        thread_ttl: spec.thread_ttl.filter(|_| !temporary_thread),
         assistant: spec.assistant,
         agent,
         actor,

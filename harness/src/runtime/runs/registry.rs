@@ -133,6 +133,7 @@ fn new_run(plan: &ExecutionPlan, recipe: Arc<Recipe>, parts: &RuntimeParts) -> N
         thread_id: plan.thread_id.clone(),
         if_not_exists: plan.if_not_exists,
         temporary_thread: plan.temporary_thread,
+        thread_ttl: plan.thread_ttl,
         assistant: plan.assistant.clone(),
         user_id: Some(plan.actor.user_id.clone()),
         metadata: plan.metadata.clone(),

@@ -118,6 +118,7 @@ pub(super) fn thread() -> ThreadId {
 pub(super) fn spec(assistant: &str) -> RunSpec {
     RunSpec {
         scope: RunScope::Stateful { thread_id: thread(), if_not_exists: IfNotExists::Create },
+        thread_ttl: None,
         run_id: None,
         assistant: assistant.to_owned(),
         input: RunInput::Update(StateUpdate::messages([Message::human("hello")])),

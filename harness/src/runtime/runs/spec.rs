@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::ttl::ThreadTtl;
 use crate::ids::{CheckpointId, RunId, ThreadId};
 use crate::messages::Message;
 use crate::state::StateUpdate;
@@ -14,6 +15,10 @@ use crate::state::StateUpdate;
 pub struct RunSpec {
     /// On which thread, and what becomes of it.
     pub scope: RunScope,
+    /// How long the thread stays, if it is made for this run and is not temporary; for ever when absent. A run that waits has its
+    /// thread already.
+    #[serde(skip)]
+    pub thread_ttl: Option<ThreadTtl>,
     /// The run's id, when the caller chose one.
     pub run_id: Option<RunId>,
     /// The assistant's name.
@@ -60,6 +65,7 @@ impl RunSpec {
     pub fn ask(assistant: impl Into<String>, thread_id: ThreadId, message: Message) -> Self {
         Self {
             scope: RunScope::Stateful { thread_id, if_not_exists: IfNotExists::Create },
+            thread_ttl: None,
             run_id: None,
             assistant: assistant.into(),
             input: RunInput::Update(StateUpdate::messages([message])),

@@ -9,8 +9,8 @@ use deerflow_domain::threads::{AssistantFilter, ThreadSearch};
 use harness::runtime::actor_context::{Owner, required_user_id};
 use uuid::Uuid;
 
-use super::{id_of, read_setup, refuse_default};
-use crate::assistants::{find, require_graph};
+use super::{id_of, read_setup};
+use crate::assistants::{Place, find, require_graph};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids, Query};
@@ -34,7 +34,8 @@ pub(crate) async fn create(State(state): App, dialect: Dialect, mut body: Body) 
     };
     require_graph(&state, &graph).await?;
     let exists = || ApiError::Conflict(format!("Assistant {id} already exists"));
-    if refuse_default(&state, id).await.is_err() {
+    let place = Place::of(&state, id).await.ok_or_else(exists)?;
+    if place.default.is_some() {
         let held = find(&state, id).await?.filter(|_| keep_existing).ok_or_else(exists)?;
         return Ok(Json(assistant_json(&held, dialect)));
     }
@@ -63,22 +64,27 @@ pub(crate) async fn patch(State(state): App, dialect: Dialect, ids: Ids, mut bod
         context,
     };
     body.finish()?;
-    refuse_default(&state, id).await?;
     if let Some(graph) = graph {
         require_graph(&state, &graph).await?;
     }
-    let patched = state.assistant_store.patch(id, patch, &Owner::Auto, state.clock.now()).await?;
-    let patched = patched.ok_or_else(|| ApiError::NotFound(format!("Assistant {id} not found")))?;
-    Ok(Json(assistant_json(&patched, dialect)))
+    let not_found = || ApiError::NotFound(format!("Assistant {id} not found"));
+    let place = Place::of(&state, id).await.ok_or_else(not_found)?;
+    place.prepare(&state).await?;
+    let patched = state.assistant_store.patch(place.kept, patch, &Owner::Auto, state.clock.now()).await?;
+    Ok(Json(assistant_json(&place.shown(patched.ok_or_else(not_found)?), dialect)))
 }
 
 /// With `delete_threads` the threads go too whose runs used the assistant, except those on which a run is active.
 pub(crate) async fn delete(State(state): App, ids: Ids, query: Query) -> Reply {
     let id = id_of(&ids)?;
     let with_threads = query.flag("delete_threads")?.unwrap_or_default();
-    refuse_default(&state, id).await?;
-    if !state.assistant_store.delete(id, &Owner::Auto).await? {
-        return Err(ApiError::NotFound(format!("Assistant with ID {id} not found")));
+    let not_found = || ApiError::NotFound(format!("Assistant with ID {id} not found"));
+    let place = Place::of(&state, id).await.ok_or_else(not_found)?;
+    if place.default.is_some() {
+        return Err(ApiError::Forbidden(format!("Assistant {id} comes with its graph and cannot be deleted.")));
+    }
+    if !state.assistant_store.delete(place.kept, &Owner::Auto).await? {
+        return Err(not_found());
     }
     if with_threads {
         let assistant = Some(AssistantFilter { id: id.to_string(), graph: None });

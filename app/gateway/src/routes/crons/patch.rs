@@ -11,36 +11,21 @@ use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids};
 use crate::input::RunTarget;
+use crate::openapi::Shape;
 use crate::routes::runs::spec_for;
 use crate::routes::{Answer, App};
 use crate::state::GatewayState;
 use crate::wire::cron_json;
 
 /// What can be changed.
-const FIELDS: [&str; 16] = [
-    "schedule",
-    "timezone",
-    "end_time",
-    "input",
-    "metadata",
-    "config",
-    "context",
-    "webhook",
-    "interrupt_before",
-    "interrupt_after",
-    "on_run_completed",
-    "enabled",
-    "stream_mode",
-    "stream_subgraphs",
-    "stream_resumable",
-    "durability",
-];
+const CHANGE: Shape = Shape::of("CronPatch");
 /// How often a change is made again on what somebody else wrote meanwhile.
 const TRIES: usize = 5;
 
 pub(crate) async fn patch(State(state): App, ids: Ids, Body(body): Body) -> Answer {
     let (id, user) = (cron_id(&ids)?, effective_user_id());
-    let changes: Map<String, Value> = body.into_map().into_iter().filter(|(key, _)| FIELDS.contains(&key.as_str())).collect();
+    let mut sent = body.into_map();
+    let changes: Map<String, Value> = CHANGE.fields().filter_map(|field| sent.shift_remove_entry(field)).collect();
     if changes.is_empty() {
         return Err(ApiError::BadRequest("At least one field must be provided for update".to_owned()));
     }
@@ -60,10 +45,10 @@ pub(crate) async fn patch(State(state): App, ids: Ids, Body(body): Body) -> Answ
 async fn changed(state: &GatewayState, mut cron: Cron, changes: Map<String, Value>) -> Result<(Cron, bool), ApiError> {
     let mut fields = Fields::new("body", changes.clone());
     let reschedule = ["schedule", "timezone", "end_time", "enabled"].iter().any(|key| changes.contains_key(*key));
-    let is_cleared = |key: &str| changes.get(key).is_some_and(Value::is_null);
+    let is_cleared = changes.get("end_time").is_some_and(Value::is_null);
     cron.schedule = fields.text("schedule").unwrap_or(cron.schedule);
-    cron.timezone = fields.text("timezone").or(cron.timezone.filter(|_| !is_cleared("timezone")));
-    cron.end_time = read_moment(&mut fields, "end_time").or(cron.end_time.filter(|_| !is_cleared("end_time")));
+    cron.timezone = fields.text("timezone").or(cron.timezone);
+    cron.end_time = read_moment(&mut fields, "end_time").or(cron.end_time.filter(|_| !is_cleared));
     cron.enabled = fields.flag("enabled").unwrap_or(cron.enabled);
     let after = fields.word("on_run_completed", AFTER_RUN);
     cron.on_run_completed = after.filter(|_| cron.thread_id.is_none()).or(cron.on_run_completed);

@@ -5,7 +5,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use harness::ids::{RunId, ThreadId};
-use harness::runtime::runs::{CancelAction, RunError, RunRecord, RunStatus};
+use harness::runtime::runs::store::RunStanding;
+use harness::runtime::runs::{CancelAction, RunError, RunStatus};
 use serde_json::json;
 
 use crate::dialect::Dialect;
@@ -68,14 +69,14 @@ pub(crate) async fn cancel_many(State(state): App, dialect: Dialect, query: Quer
     body.finish()?;
     let active = match (status, thread) {
         (Some(wanted), _) => {
-            let active = state.runs.unfinished_runs().await?;
+            let active = state.runs.unfinished_runs(None).await?;
             active.into_iter().filter(|run| wanted.is_none_or(|status| run.status.wire() == status.wire())).map(place).collect()
         }
         (None, thread) => {
             let thread = parse_thread_id(&thread.unwrap_or_default(), dialect, "body")?;
             match named {
                 Some(ids) => ids.iter().map(|id| Ok((thread.clone(), parse_run_id(id, dialect)?))).collect::<Result<Vec<_>, ApiError>>()?,
-                None => state.runs.unfinished_runs().await?.into_iter().map(place).filter(|(on, _)| *on == thread).collect(),
+                None => state.runs.unfinished_runs(Some(&thread)).await?.into_iter().map(place).collect(),
             }
         }
     };
@@ -94,6 +95,6 @@ pub(crate) async fn cancel_many(State(state): App, dialect: Dialect, query: Quer
 const STATUSES: &[(&str, Option<RunStatus>)] =
     &[("pending", Some(RunStatus::Pending)), ("running", Some(RunStatus::Running)), ("all", None)];
 
-fn place(run: RunRecord) -> (ThreadId, RunId) {
+fn place(run: RunStanding) -> (ThreadId, RunId) {
     (run.thread_id, run.run_id)
 }

@@ -61,7 +61,9 @@ pub(crate) async fn spec_for(state: &GatewayState, dialect: Dialect, target: &Ru
         fresh_run: state.ids.run_id(),
         thread_metadata: &thread.map(|thread| thread.metadata).unwrap_or_default(),
     };
-    let spec = attributed(into_spec(body, target, dialect, &defaults)?, assistant);
+    let mut spec = attributed(into_spec(body, target, dialect, &defaults)?, assistant);
+    // DeerFlow's threads stay.
+    spec.thread_ttl = state.info.thread_ttl().filter(|_| dialect.is_platform());
     if let Some(url) = &spec.webhook {
         state.webhooks.check(url).await?;
     }

@@ -18,7 +18,7 @@ pub(crate) use get::get;
 pub(crate) use history::{by_body as history_by_body, by_query as history_by_query};
 pub(crate) use patch::patch;
 pub(crate) use search::{count, search};
-pub(crate) use state::{at as state_at, at_body as state_at_body, state};
+pub(crate) use state::{at as state_at, at_body as state_at_body, patch_state, state};
 pub(crate) use update_state::update_state;
 
 use axum::http::HeaderValue;

@@ -1,6 +1,7 @@
 //! Options of threads that several routes read: how long they stay, and what is taken out of them for a list.
 
 use chrono::TimeDelta;
+use harness::runtime::runs::{Expiry, ThreadTtl};
 use serde_json::{Map, Value};
 
 use crate::error::Issue;
@@ -11,24 +12,24 @@ const LONGEST_TTL: f64 = 100.0 * 366.0 * 24.0 * 60.0;
 /// The most values that are taken out of each thread of a list.
 const MOST_EXTRACTED: usize = 10;
 
-/// How long a thread stays after its last change: `{"ttl": <minutes>, "strategy": "delete"}`, or the minutes alone.
-pub(super) fn read_ttl(body: &mut Fields) -> Option<TimeDelta> {
+/// How long a thread stays after its last change: `{"ttl": <minutes>, "strategy": "keep_latest"}`, or the minutes alone.
+pub(super) fn read_ttl(body: &mut Fields) -> Option<ThreadTtl> {
     let sent = body.value("ttl")?.clone();
-    let minutes = match &sent {
+    let (minutes, then) = match &sent {
         Value::Object(ttl) => {
-            match ttl.get("strategy").map(Value::as_str) {
-                None | Some(Some("delete")) => {}
-                Some(Some("keep_latest")) => {
-                    return body.refuse("unsupported_ttl", "ttl", "ttl strategy keep_latest is not supported", &sent);
-                }
-                Some(_) => return body.refuse("literal_error", "ttl", "ttl strategy should be 'delete'", &sent),
-            }
-            ttl.get("ttl")?
+            let then = match ttl.get("strategy") {
+                None => Some(Expiry::default()),
+                Some(sent) => Expiry::WORDS.iter().find(|(word, _)| sent == word).map(|(_, then)| *then),
+            };
+            let Some(then) = then else {
+                return body.refuse("literal_error", "ttl", "ttl strategy should be 'delete' or 'keep_latest'", &sent);
+            };
+            (ttl.get("ttl")?, then)
         }
-        minutes => minutes,
+        minutes => (minutes, Expiry::default()),
     };
     match minutes.as_f64().filter(|minutes| *minutes > 0.0 && *minutes <= LONGEST_TTL) {
-        Some(minutes) => Some(TimeDelta::microseconds((minutes * 60_000_000.0) as i64)),
+        Some(minutes) => Some(ThreadTtl { after: TimeDelta::microseconds((minutes * 60_000_000.0) as i64), then }),
         None => body.refuse("ttl_type", "ttl", "ttl should be a number of minutes greater than 0", &sent),
     }
 }
@@ -136,11 +137,11 @@ mod tests {
         let read = |ttl: Value| {
             let mut body = Fields::new("body", Map::from_iter([("ttl".to_owned(), ttl)]));
             let ttl = read_ttl(&mut body);
-            body.finish().map(|()| ttl.map(|ttl| ttl.num_milliseconds())).map_err(|_| ())
+            body.finish().map(|()| ttl.map(|ttl| (ttl.after.num_milliseconds(), ttl.then.as_str()))).map_err(|_| ())
         };
-        assert_eq!(read(json!({ "ttl": 5 })), Ok(Some(300_000)));
-        assert_eq!(read(json!({ "ttl": 0.5, "strategy": "delete" })), Ok(Some(30_000)));
-        assert_eq!(read(json!(2)), Ok(Some(120_000)));
+        assert_eq!(read(json!({ "ttl": 5 })), Ok(Some((300_000, "delete"))));
+        assert_eq!(read(json!({ "ttl": 0.5, "strategy": "keep_latest" })), Ok(Some((30_000, "keep_latest"))));
+        assert_eq!(read(json!(2)), Ok(Some((120_000, "delete"))));
         assert_eq!(read(json!(null)), Ok(None));
         assert_eq!(read(json!({})), Ok(None));
         for bad in [

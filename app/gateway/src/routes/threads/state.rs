@@ -1,11 +1,14 @@
-//! `GET /threads/{t}/state`, also at a checkpoint.
+//! `GET /threads/{t}/state`, also at a checkpoint, and `PATCH`, which is about its metadata.
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use harness::ids::{CheckpointId, ThreadId};
 use serde_json::Value;
 
+use super::client_metadata;
+use super::update_state::refused;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids, Query};
@@ -55,6 +58,22 @@ pub(crate) async fn at_body(State(state): App, dialect: Dialect, ids: Ids, Body(
         return Ok(Json(found.unwrap_or_else(|| empty_state_json(&thread, checkpoint.as_ref(), dialect))));
     }
     Ok(Json(state_of(&state, &thread, checkpoint.as_ref(), &view).await?))
+}
+
+/// Merges metadata into the newest checkpoint, one level deep.
+pub(crate) async fn patch_state(State(state): App, dialect: Dialect, ids: Ids, Body(mut body): Body) -> Reply {
+    let thread = ids.thread()?;
+    if body.value("metadata").is_none() {
+        body.missing("metadata");
+    }
+    let metadata = client_metadata(body.object("metadata").unwrap_or_default(), dialect);
+    body.finish()?;
+    require_thread(&state, &thread).await?;
+    if state.checkpoints.patch_metadata(&thread, metadata).await.map_err(refused)? {
+        Ok(StatusCode::NO_CONTENT.into_response())
+    } else {
+        Err(ApiError::NotFound(format!("Thread '{thread}' has no checkpoint yet")))
+    }
 }
 
 /// Whether the states of agents inside of due calls are wanted, where the dialect has them.

@@ -133,7 +133,8 @@ impl Change<'_> {
     }
 }
 
-fn refused(error: PutError) -> ApiError {
+/// Why the state stays as it is.
+pub(super) fn refused(error: PutError) -> ApiError {
     match error {
         PutError::Busy { .. } => busy(),
         PutError::NoThread(thread) => ApiError::ThreadNotFound(thread.to_string()),

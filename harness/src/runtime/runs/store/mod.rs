@@ -13,5 +13,6 @@ pub use error::{AdmitError, CommitError, StoreError};
 pub use events::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, category};
 pub use runs::{
     Admitted, Claimed, NewRun, Recipe, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunListQuery, RunQueryStore,
+    RunStanding,
 };
 pub use webhooks::{WebhookCall, WebhookDelivery, WebhookOutbox};

@@ -13,7 +13,9 @@ use super::webhooks::WebhookCall;
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::{ActorContext, Owner};
 use crate::runtime::checkpoint::CheckpointWrite;
-use crate::runtime::runs::{CancelAction, IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus, ThreadStatus};
+use crate::runtime::runs::{
+    CancelAction, IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus, ThreadStatus, ThreadTtl,
+};
 
 /// A run that wants to be admitted.
 #[derive(Debug, Clone)]
@@ -26,6 +28,8 @@ pub struct NewRun {
     pub if_not_exists: IfNotExists,
     /// Whether the thread lives only as long as the run.
     pub temporary_thread: bool,
+    /// How long the thread stays, if it is made for this run; for ever when absent.
+    pub thread_ttl: Option<ThreadTtl>,
     /// The assistant's name.
     pub assistant: String,
     /// Whose it is.
@@ -179,6 +183,22 @@ pub trait RunQueryStore: Send + Sync + std::fmt::Debug {
 
     /// All runs that are not over, oldest first: recovery after a restart.
     async fn unfinished(&self) -> Result<Vec<RunRecord>, StoreError>;
+
+    /// Where the owner's runs stand that are not over, oldest first; of one thread if asked. Nothing else of them is read.
+    async fn standing(&self, thread: Option<&ThreadId>, owner: &Owner) -> Result<Vec<RunStanding>, StoreError>;
+}
+
+/// Where a run stands that is not over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunStanding {
+    /// The run.
+    pub run_id: RunId,
+    /// Its thread.
+    pub thread_id: ThreadId,
+    /// How far it is.
+    pub status: RunStatus,
+    /// When it was accepted, or when it may begin.
+    pub created_at: DateTime<Utc>,
 }
 
 /// Deletes runs.
