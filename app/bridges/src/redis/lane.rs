@@ -20,18 +20,20 @@ pub(super) struct Outage {
     pub(super) why: String,
     /// The server does not know this user, or does not let it.
     pub(super) denied: bool,
+    /// The connection was broken, perhaps long ago: another may do.
+    pub(super) stale: bool,
 }
 
 impl Outage {
     pub(super) fn because(why: impl Into<String>) -> Self {
-        Self { why: why.into(), denied: false }
+        Self { why: why.into(), denied: false, stale: false }
     }
 }
 
 impl From<RedisError> for Outage {
     fn from(error: RedisError) -> Self {
         let denied = error.kind() == ErrorKind::AuthenticationFailed || matches!(error.code(), Some("NOAUTH" | "WRONGPASS" | "NOPERM"));
-        Self { why: error.to_string(), denied }
+        Self { why: error.to_string(), denied, stale: error.is_io_error() && !error.is_timeout() && !error.is_connection_refusal() }
     }
 }
 

@@ -163,9 +163,10 @@ impl Link {
             let (from, count) = events.unwrap_or((u64::MAX, 1));
             pipeline.cmd("XRANGE").arg(stream).arg(from).arg("+").arg("COUNT").arg(count);
         }
-        let mut ticket = self.ticket(&self.reads).await?;
-        let answered = pipeline.query_async::<Vec<Value>>(&mut ticket.connection).await;
-        let values = self.judged(&self.reads, &ticket, answered).await?;
+        let values = match self.read(&pipeline).await {
+            Err(outage) if outage.stale => self.read(&pipeline).await?,
+            answered => answered?,
+        };
         let mut values = values.into_iter();
         let mut looks = Vec::with_capacity(wanted.len());
         while let (Some(fields), Some(exists), Some(events)) = (values.next(), values.next(), values.next()) {
@@ -211,10 +212,24 @@ impl Link {
         call
     }
 
+    /// Asks twice if the connection was stale: one that nobody used tells only then. All that is asked may be asked twice.
     async fn invoke<T: FromRedisValue>(&self, call: &ScriptInvocation<'_>) -> Result<T, Outage> {
+        match self.invoke_once(call).await {
+            Err(outage) if outage.stale => self.invoke_once(call).await,
+            answered => answered,
+        }
+    }
+
+    async fn invoke_once<T: FromRedisValue>(&self, call: &ScriptInvocation<'_>) -> Result<T, Outage> {
         let mut ticket = self.ticket(&self.appends).await?;
         let answered = call.invoke_async(&mut ticket.connection).await;
         self.judged(&self.appends, &ticket, answered).await
+    }
+
+    async fn read(&self, pipeline: &redis::Pipeline) -> Result<Vec<Value>, Outage> {
+        let mut ticket = self.ticket(&self.reads).await?;
+        let answered = pipeline.query_async(&mut ticket.connection).await;
+        self.judged(&self.reads, &ticket, answered).await
     }
 
     async fn ticket(&self, lane: &Lane) -> Result<Ticket, Outage> {

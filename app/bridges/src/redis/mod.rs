@@ -43,7 +43,7 @@ use self::runs::Runs;
 use self::viewer::{Surroundings, Viewer};
 
 /// The `maxmemory-policy` under which a full server refuses events instead of dropping whole streams.
-const SAFE_POLICY: &str = "noeviction";
+pub const SAFE_POLICY: &str = "noeviction";
 /// On closing, what waits gets so long to reach the server.
 const LAST_APPENDS: Duration = Duration::from_secs(2);
 
@@ -73,7 +73,7 @@ impl RedisStreamBridge {
         Ok(Self { inner: Arc::new(inner), started: AtomicBool::new(false) })
     }
 
-    /// What the server at hand does when its memory is full, for who examines a configuration.
+    /// The `maxmemory-policy` of the server, or why it does not answer: for who examines a configuration.
     pub async fn probe(options: RedisOptions) -> Result<String, String> {
         let link = Link::new(options).map_err(|_| BadAddress.to_string())?;
         link.eviction_policy().await.map_err(|outage| outage.to_string())
