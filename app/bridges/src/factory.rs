@@ -1,38 +1,25 @@
 //! The one place that chooses a stream bridge.
 
-use std::fmt;
 use std::sync::Arc;
 
+use harness::runtime::memory::{InvalidOption, MemoryOptions, MemoryStreamBridge};
 use harness::runtime::stream_bridge::StreamBridge;
 
-use harness::runtime::memory::{InvalidOption, MemoryOptions, MemoryStreamBridge};
+use crate::redis::{BadAddress, RedisOptions, RedisStreamBridge};
 
 /// Which bridge carries the runs' events: the setting `stream_bridge`.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamBridgeConfig {
     /// `type: memory`, for one process.
     Memory(MemoryOptions),
     /// `type: redis`, for several.
-    Redis {
-        /// Where the server is, with its password.
-        url: String,
-    },
+    Redis(RedisOptions),
 }
 
 impl Default for StreamBridgeConfig {
     fn default() -> Self {
         Self::Memory(MemoryOptions::default())
-    }
-}
-
-impl fmt::Debug for StreamBridgeConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Memory(options) => f.debug_tuple("Memory").field(options).finish(),
-            // The address may hold a password.
-            Self::Redis { .. } => f.debug_struct("Redis").finish_non_exhaustive(),
-        }
     }
 }
 
@@ -43,16 +30,16 @@ pub enum FactoryError {
     /// An option is out of its range.
     #[error(transparent)]
     InvalidOption(#[from] InvalidOption),
-    /// The asked bridge is not part of this build.
-    #[error("stream_bridge.type is {0:?}, but this build has no Redis bridge yet: use \"memory\"")]
-    NotInThisBuild(&'static str),
+    /// Redis is asked for at an address that is none.
+    #[error(transparent)]
+    BadAddress(#[from] BadAddress),
 }
 
 /// The bridge that `config` asks for, not yet started.
 pub fn stream_bridge(config: StreamBridgeConfig) -> Result<Arc<dyn StreamBridge>, FactoryError> {
     match config {
         StreamBridgeConfig::Memory(options) => Ok(Arc::new(MemoryStreamBridge::new(options)?)),
-        StreamBridgeConfig::Redis { .. } => Err(FactoryError::NotInThisBuild("redis")),
+        StreamBridgeConfig::Redis(options) => Ok(Arc::new(RedisStreamBridge::new(options)?)),
     }
 }
 
@@ -67,11 +54,13 @@ mod tests {
     }
 
     #[test]
-    fn a_redis_bridge_is_refused_by_the_name_of_the_setting_and_without_its_password() {
-        let config = StreamBridgeConfig::Redis { url: "redis://:hunter2@example.org".to_owned() };
-        assert!(!format!("{config:?}").contains("hunter2"));
-        let error = stream_bridge(config).expect_err("there is none").to_string();
-        assert!(error.contains("stream_bridge.type") && error.contains("no Redis bridge yet"), "{error}");
+    fn neither_a_redis_bridge_nor_a_bad_address_shows_its_password() {
+        let redis = |url: &str| StreamBridgeConfig::Redis(RedisOptions::at(url));
+        let config = redis("rediss://ann:hunter2@example.org/1");
+        let bridge = stream_bridge(config.clone()).expect("an address");
+        let error = stream_bridge(redis("http://ann:hunter2@example.org")).expect_err("no address");
+        assert!(!format!("{config:?} {bridge:?} {error:?} {error}").contains("hunter2"));
+        assert!(error.to_string().contains("stream_bridge.redis_url"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use deerflow_server::cli::{Cli, Command, KeysCommand, ServeArgs};
 use deerflow_server::commands;
 use deerflow_server::commands::doctor::Probes;
 use deerflow_server::config::{ConfigHandle, Environment, Settings, load};
-use deerflow_server::wiring::probes::{KnownProvider, LookAtDatabase};
+use deerflow_server::wiring::probes::{AskRedis, KnownProvider, LookAtDatabase};
 use deerflow_server::{serve, telemetry, wiring};
 use harness::clock::{Clock, SystemClock};
 use harness::runtime::tasks::Tasks;
@@ -35,7 +35,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Keys(command) => runtime()?.block_on(keys(command, environment)),
         Command::Doctor(args) => runtime()?.block_on(async {
             let mut out = std::io::stdout();
-            let probes = Probes { database: Some(&LookAtDatabase), provider: Some(&KnownProvider) };
+            let probes = Probes { database: Some(&LookAtDatabase), provider: Some(&KnownProvider), redis: Some(&AskRedis) };
             commands::doctor::run(&args, &environment, probes, &mut out).await
         }),
     }

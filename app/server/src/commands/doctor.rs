@@ -8,13 +8,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use harness::config::{AppConfig, DatabaseConfig, ModelConfig};
+use harness::config::{AppConfig, DatabaseConfig, ModelConfig, StreamBridgeConfig, StreamBridgeKind};
 
 use crate::cli::FileArgs;
-use crate::config::{Environment, Loaded, Settings, load};
+use crate::config::{Deployment, Environment, Loaded, Settings, load};
 pub use report::{Finding, Verdict};
 
-/// Longest wait for the database.
+/// Longest wait for a server.
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
 
 /// Looks at the configured database and changes nothing.
@@ -22,6 +22,13 @@ const PROBE_LIMIT: Duration = Duration::from_secs(10);
 pub trait DatabaseProbe: Send + Sync {
     /// What answered (kind, version), or why nothing did.
     async fn probe(&self, database: &DatabaseConfig, settings: &Settings) -> Result<String, String>;
+}
+
+/// Asks the Redis server that carries streams, and changes nothing.
+#[async_trait]
+pub trait RedisProbe: Send + Sync {
+    /// What answered, `Ok` if it keeps streams when its memory is full and `Err` if it may drop them; or why nothing answered.
+    async fn probe(&self, bridge: &StreamBridgeConfig, settings: &Settings) -> Result<Result<String, String>, String>;
 }
 
 /// Judges whether a model entry's provider can be built; the error says what to configure.
@@ -37,6 +44,8 @@ pub struct Probes<'a> {
     pub database: Option<&'a dyn DatabaseProbe>,
     /// For model providers; without it only their variables are looked at.
     pub provider: Option<&'a dyn ProviderProbe>,
+    /// For Redis, where streams go through it.
+    pub redis: Option<&'a dyn RedisProbe>,
 }
 
 /// Prints every finding to `out`; fails when a start would.
@@ -68,6 +77,7 @@ pub async fn examine(args: &FileArgs, environment: &Environment, probes: Probes<
             findings.push(checks::writable("home directory", &settings.home));
             if let Some(config) = &config {
                 findings.extend(database(config, &settings, probes.database).await);
+                findings.extend(redis(config, &settings, probes.redis).await);
             }
         }
     }
@@ -91,6 +101,21 @@ async fn database(config: &AppConfig, settings: &Settings, probe: Option<&dyn Da
         });
     }
     findings
+}
+
+async fn redis(config: &AppConfig, settings: &Settings, probe: Option<&dyn RedisProbe>) -> Option<Finding> {
+    let (StreamBridgeKind::Redis, Some(probe)) = (config.stream_bridge.kind, probe) else { return None };
+    let probed = tokio::time::timeout(PROBE_LIMIT, probe.probe(&config.stream_bridge, settings)).await;
+    let subject = "stream bridge";
+    let mend = "set maxmemory-policy to noeviction on the server: it may drop the streams of live runs";
+    let unreachable = |cause| Finding::warn(subject, cause, "check `stream_bridge.redis_url` and that the server behind it runs");
+    Some(match probed {
+        Ok(Ok(Ok(found))) => Finding::ok(subject, found),
+        Ok(Ok(Err(found))) if settings.deployment == Deployment::Production => Finding::fail(subject, found, mend),
+        Ok(Ok(Err(found))) => Finding::warn(subject, found, mend),
+        Ok(Err(cause)) => unreachable(cause),
+        Err(_) => unreachable(format!("no answer within {} s", PROBE_LIMIT.as_secs())),
+    })
 }
 
 #[cfg(test)]

@@ -171,3 +171,33 @@ async fn the_exit_code_tells_failure() {
     assert!(text.starts_with("FAIL  configuration: "), "{text}");
     assert!(text.contains("mend: "), "{text}");
 }
+
+struct Redis(Result<Result<&'static str, &'static str>, &'static str>);
+
+#[async_trait]
+impl RedisProbe for Redis {
+    async fn probe(&self, _: &StreamBridgeConfig, _: &Settings) -> Result<Result<String, String>, String> {
+        self.0.map(|judged| judged.map(str::to_owned).map_err(str::to_owned)).map_err(str::to_owned)
+    }
+}
+
+#[tokio::test]
+async fn redis_is_asked_only_where_streams_go_through_it() {
+    let probes = |redis| Probes { redis: Some(redis), ..Probes::default() };
+    let memory = Machine::with(GOOD);
+    assert!(of(&memory.findings(&[], probes(&Redis(Err("refused")))).await, "stream bridge").is_empty());
+    let machine = Machine::with(&format!("{GOOD}stream_bridge: {{type: redis, redis_url: 'redis://:hunter2@localhost'}}\n"));
+    let production = [("DEER_FLOW_ENV", "production")];
+    let cases: [(Redis, &[(&str, &str)], Verdict); 4] = [
+        (Redis(Ok(Ok("fine"))), &production, Verdict::Ok),
+        (Redis(Ok(Err("allkeys-lru"))), &[], Verdict::Warn),
+        (Redis(Ok(Err("allkeys-lru"))), &production, Verdict::Fail),
+        (Redis(Err("refused")), &[], Verdict::Warn),
+    ];
+    for (redis, variables, verdict) in &cases {
+        let findings = machine.findings(variables, probes(redis)).await;
+        let [finding] = of(&findings, "stream bridge")[..] else { panic!("{findings:?}") };
+        assert_eq!(finding.verdict, *verdict, "{finding}");
+        assert!(!finding.to_string().contains("hunter2"));
+    }
+}

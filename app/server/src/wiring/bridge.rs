@@ -4,23 +4,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deerflow_bridges::factory::{self, StreamBridgeConfig as Choice};
-use harness::config::{AppConfig, StreamBridgeKind};
+use deerflow_bridges::redis::RedisOptions;
+use harness::config::{AppConfig, StreamBridgeConfig, StreamBridgeKind};
 use harness::runtime::memory::MemoryOptions;
 use harness::runtime::stream_bridge::StreamBridge;
 use secrecy::ExposeSecret;
 
-pub(super) fn open(config: &AppConfig) -> anyhow::Result<Arc<dyn StreamBridge>> {
+use crate::config::{Deployment, Settings};
+
+pub(super) fn open(config: &AppConfig, settings: &Settings) -> anyhow::Result<Arc<dyn StreamBridge>> {
     let section = &config.stream_bridge;
+    let retention_after_end = Duration::from_secs(section.stream_ttl_seconds);
+    let idle_stream_ttl = config.runs.wall_clock_limit().saturating_add(Duration::from_secs(60));
+    // `queue_maxsize` is DeerFlow's window of 256 events; ours keeps whole runs, so it is not a limit here. Nor is
+    // `max_connections`: viewers share three.
     let choice = match section.kind {
-        StreamBridgeKind::Redis => {
-            Choice::Redis { url: section.redis_url.as_ref().map(|url| url.expose_secret().to_owned()).unwrap_or_default() }
-        }
-        // `queue_maxsize` is DeerFlow's window of 256 events; ours keeps whole runs, so it is not a limit here.
-        _ => Choice::Memory(MemoryOptions {
-            retention_after_end: Duration::from_secs(section.stream_ttl_seconds),
-            idle_stream_ttl: config.runs.wall_clock_limit().saturating_add(Duration::from_secs(60)),
-            ..MemoryOptions::default()
-        }),
+        StreamBridgeKind::Redis => Choice::Redis(RedisOptions { retention_after_end, idle_stream_ttl, ..redis(section, settings) }),
+        _ => Choice::Memory(MemoryOptions { retention_after_end, idle_stream_ttl, ..MemoryOptions::default() }),
     };
     Ok(factory::stream_bridge(choice)?)
+}
+
+/// The server that is configured, and what is asked of it where this process is deployed.
+pub(super) fn redis(section: &StreamBridgeConfig, settings: &Settings) -> RedisOptions {
+    let url = section.redis_url.as_ref().map(|url| url.expose_secret().to_owned()).unwrap_or_default();
+    RedisOptions { refuse_eviction: settings.deployment == Deployment::Production, ..RedisOptions::at(url) }
 }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use deerflow_bridges::redis::{RedisStreamBridge, SAFE_POLICY};
 use deerflow_stores::{Database, Probe, Schema};
 use harness::clock::SystemClock;
-use harness::config::{AppConfig, DatabaseConfig, ModelConfig};
+use harness::config::{AppConfig, DatabaseConfig, ModelConfig, StreamBridgeConfig};
 
 use super::stores::database_of;
-use crate::commands::doctor::{DatabaseProbe, ProviderProbe};
+use crate::commands::doctor::{DatabaseProbe, ProviderProbe, RedisProbe};
 use crate::config::Settings;
 
 /// Looks at the database and changes nothing.
@@ -30,6 +31,19 @@ impl DatabaseProbe for LookAtDatabase {
             Schema::Newer { version } => return Err(format!("a newer deerflow wrote the schema ({version} is not known here)")),
         };
         Ok(if in_use { format!("{found}; a running deerflow uses it") } else { found })
+    }
+}
+
+/// Asks the Redis server of the stream bridge.
+#[derive(Debug, Clone, Copy)]
+pub struct AskRedis;
+
+#[async_trait]
+impl RedisProbe for AskRedis {
+    async fn probe(&self, bridge: &StreamBridgeConfig, settings: &Settings) -> Result<Result<String, String>, String> {
+        let policy = RedisStreamBridge::probe(super::bridge::redis(bridge, settings)).await?;
+        let found = format!("redis answers, its maxmemory-policy is {policy}");
+        Ok(if policy == SAFE_POLICY { Ok(found) } else { Err(found) })
     }
 }
 

@@ -7,6 +7,7 @@ mod bridge;
 mod data;
 mod error;
 mod event;
+mod heartbeat;
 mod resume;
 
 pub use bridge::{StreamBridge, Subscription};
@@ -16,4 +17,5 @@ pub use event::{
     CANCELLED_SENTINEL, END_SENTINEL, EventId, EventName, HEARTBEAT_SENTINEL, StreamEvent, StreamItem, StreamKey, StreamStatus,
     TerminalKind,
 };
+pub use heartbeat::Heartbeat;
 pub use resume::{Gap, MalformedCursor, ResumeFrom, ResumeResult};

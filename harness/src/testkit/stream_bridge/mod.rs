@@ -55,10 +55,10 @@ pub trait StreamBridgeFactory: Send + Sync + fmt::Debug {
     async fn open(&self, limits: TestLimits) -> Arc<dyn StreamBridge>;
 }
 
-/// Writes one test per promise: `stream_bridge_contract!(#[tokio::test] MyFactory)`.
+/// Writes one test per promise: `stream_bridge_contract!([#[tokio::test]] MyFactory)`.
 #[macro_export]
 macro_rules! stream_bridge_contract {
-    ($(#[$attr:meta])+ $factory:expr) => {
+    ([$(#[$attr:meta])+] $factory:expr) => {
         $crate::stream_bridge_contract! { @each [$(#[$attr])+] [$factory]
             ids_count_from_one_without_holes
             every_viewer_sees_the_same_whenever_it_came

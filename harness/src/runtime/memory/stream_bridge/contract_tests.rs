@@ -29,6 +29,5 @@ impl StreamBridgeFactory for Memory {
 }
 
 crate::stream_bridge_contract!(
-    #[tokio::test(start_paused = true)]
-    Memory
+    [#[tokio::test(start_paused = true)]] Memory
 );

@@ -7,15 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::runtime::stream_bridge::{EventId, HEARTBEAT_SENTINEL, ResumeFrom, StreamItem};
+use crate::runtime::stream_bridge::{EventId, HEARTBEAT_SENTINEL, Heartbeat, ResumeFrom, StreamItem};
 use futures_util::Stream;
 use tokio::sync::futures::OwnedNotified;
-use tokio::time::{Instant, Sleep};
+use tokio::time::Instant;
 
 use super::log::{Entry, Read, RunLog};
-
-/// Keeps the arithmetic of moments from overflowing.
-const LONGEST_PERIOD: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Replays a log from a place in it, then follows it. Gives everything that is ready without yielding in between.
 ///
@@ -36,13 +33,6 @@ pub(super) struct Viewer {
     done: bool,
 }
 
-/// Fires after silence. The timer is moved only when it rings, so an event costs no timer.
-struct Heartbeat {
-    period: Duration,
-    quiet_since: Instant,
-    timer: Pin<Box<Sleep>>,
-}
-
 impl Viewer {
     /// A viewer that begins with sequence number `next_seq`. A heartbeat of zero means none.
     pub(super) fn new(
@@ -58,7 +48,7 @@ impl Viewer {
             ResumeFrom::After(id) => Some(id),
             ResumeFrom::Start | ResumeFrom::Tail => None,
         };
-        let heartbeat = (!heartbeat.is_zero()).then(|| Heartbeat::new(heartbeat, now));
+        let heartbeat = Heartbeat::every(heartbeat);
         let change = Box::pin(log.next_change());
         Self { log, closed, change, batch: VecDeque::new(), next_seq, last, stalled_after, polled_at: now, heartbeat, done: false }
     }
@@ -66,7 +56,7 @@ impl Viewer {
     fn give(&mut self, entry: Entry, now: Instant) -> StreamItem {
         self.last = Some(entry.event.id);
         if let Some(heartbeat) = &mut self.heartbeat {
-            heartbeat.quiet_since = now;
+            heartbeat.put_off(now);
         }
         StreamItem::Event(entry.event)
     }
@@ -75,26 +65,6 @@ impl Viewer {
         self.done = true;
         self.batch.clear();
         Poll::Ready(Some(item))
-    }
-}
-
-impl Heartbeat {
-    fn new(period: Duration, now: Instant) -> Self {
-        let period = period.min(LONGEST_PERIOD);
-        Self { period, quiet_since: now, timer: Box::pin(tokio::time::sleep_until(now + period)) }
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while self.timer.as_mut().poll(cx).is_ready() {
-            let now = Instant::now();
-            if now.saturating_duration_since(self.quiet_since) >= self.period {
-                self.quiet_since = now;
-                self.timer.as_mut().reset(now + self.period);
-                return Poll::Ready(());
-            }
-            self.timer.as_mut().reset(self.quiet_since + self.period);
-        }
-        Poll::Pending
     }
 }
 

@@ -1,0 +1,91 @@
+-- Appends to a run's stream, or says why not. KEYS: the stream, its outline. ARGV: see `append` in link.rs.
+local stream, outline = KEYS[1], KEYS[2]
+local attempt, before, remake, waiting, kind = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4], ARGV[5]
+local live_ms, waiting_ms, retention_ms = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local max_events, max_bytes, channel, run = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11], ARGV[12]
+local overhead = 64
+
+local function number(field, otherwise)
+  return tonumber(redis.call('HGET', outline, field)) or otherwise
+end
+local function set(field, value)
+  redis.call('HSET', outline, field, string.format('%d', value))
+end
+local function keep_for(ms)
+  redis.call('PEXPIRE', stream, string.format('%d', ms))
+  redis.call('PEXPIRE', outline, string.format('%d', ms))
+end
+local function answer(verdict)
+  return {verdict, redis.call('HGETALL', outline)}
+end
+
+local owner = number('attempt', 0)
+attempt = attempt or owner
+if attempt < owner then return answer('fenced') end
+if redis.call('HEXISTS', outline, 'ended') == 1 then return answer('ended') end
+
+local tail = number('tail', 0)
+local newest = redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
+local stored = newest and tonumber(string.match(newest[1], '^%d+')) or 0
+if remake or stored ~= tail then
+  -- One key without the other is no stream. What it was to be forgotten at still holds.
+  local forget = redis.call('HGET', outline, 'forget')
+  redis.call('DEL', stream, outline)
+  if forget then redis.call('HSET', outline, 'forget', forget) end
+  tail = 0
+  if remake then
+    tail = before
+    set('first', before + 1)
+    set('tail', before)
+  end
+end
+set('attempt', attempt)
+before = before or tail
+if before > tail then
+  keep_for(live_ms)
+  return answer('short')
+end
+
+local first, bytes, seq = number('first', 1), number('bytes', 0), before
+for i = 13, #ARGV, 3 do
+  seq = seq + 1
+  local id = string.format('%d-%s', seq, ARGV[i])
+  if seq > tail then
+    redis.call('XADD', stream, id, 'e', ARGV[i + 1], 'd', ARGV[i + 2])
+    redis.call('HSETNX', outline, 'from:' .. ARGV[i], string.format('%d', seq))
+    bytes = bytes + #ARGV[i + 1] + #ARGV[i + 2] + overhead
+  elseif seq >= first then
+    local there = redis.call('XRANGE', stream, id, id)[1]
+    if not there or there[2][2] ~= ARGV[i + 1] or there[2][4] ~= ARGV[i + 2] then return answer('conflict') end
+  end
+end
+tail = math.max(tail, seq)
+while tail > first and (tail - first + 1 > max_events or bytes > max_bytes) do
+  local oldest = redis.call('XRANGE', stream, '-', '+', 'COUNT', 1)[1]
+  redis.call('XDEL', stream, oldest[1])
+  bytes = bytes - #oldest[2][2] - #oldest[2][4] - overhead
+  first = first + 1
+end
+set('tail', tail)
+set('first', first)
+set('bytes', bytes)
+
+if waiting == '1' then
+  redis.call('HSET', outline, 'waiting', '1')
+elseif #ARGV > 12 then
+  redis.call('HDEL', outline, 'waiting')
+end
+if kind ~= '' then
+  redis.call('HSET', outline, 'ended', kind)
+  local time = redis.call('TIME')
+  local left = number('forget', math.huge) - (time[1] * 1000 + math.floor(time[2] / 1000))
+  keep_for(math.max(math.min(retention_ms, left), 1))
+elseif redis.call('HEXISTS', outline, 'waiting') == 1 then
+  keep_for(waiting_ms)
+else
+  keep_for(live_ms)
+end
+if #ARGV > 12 or kind ~= '' then
+  redis.call('PUBLISH', channel, string.format('%d %s %s', attempt, kind == '' and '-' or kind, run))
+end
+return answer('ok')

@@ -1,0 +1,166 @@
+//! What is known of a run's stream without its events, and where a cursor stands in it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use harness::ids::RunId;
+use harness::runtime::stream_bridge::{EventId, Gap, ResumeFrom, StreamStatus, TerminalKind};
+
+/// Bounds, owner and state of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Outline {
+    /// The newest attempt that claimed the stream; 0 before any did.
+    pub(super) attempt: u32,
+    /// The oldest event kept, or the next one when none is.
+    pub(super) first: u64,
+    /// The newest event; 0 before there is one.
+    pub(super) tail: u64,
+    /// Bytes of the events kept.
+    pub(super) bytes: u64,
+    /// Which attempt published from which event on.
+    pub(super) starts: BTreeMap<u64, u32>,
+    pub(super) status: StreamStatus,
+}
+
+impl Default for Outline {
+    fn default() -> Self {
+        Self { attempt: 0, first: 1, tail: 0, bytes: 0, starts: BTreeMap::new(), status: StreamStatus::Active }
+    }
+}
+
+impl Outline {
+    /// Reads the hash that the append script writes; `None` when there is no such stream.
+    pub(super) fn read(fields: &HashMap<String, String>) -> Option<Self> {
+        let number = |name: &str| fields.get(name).and_then(|text| text.parse::<u64>().ok());
+        let attempt = number("attempt")?;
+        let starts = fields.iter().filter_map(|(name, seq)| Some((seq.parse().ok()?, name.strip_prefix("from:")?.parse().ok()?)));
+        let status = match fields.get("ended").map(String::as_str) {
+            Some("error") => StreamStatus::Ended(TerminalKind::Error),
+            Some("cancel") => StreamStatus::Ended(TerminalKind::Cancel),
+            Some(_) => StreamStatus::Ended(TerminalKind::End),
+            None if fields.contains_key("waiting") => StreamStatus::AwaitingInput,
+            None => StreamStatus::Active,
+        };
+        Some(Self {
+            attempt: u32::try_from(attempt).unwrap_or(u32::MAX),
+            first: number("first").unwrap_or(1),
+            tail: number("tail").unwrap_or(0),
+            bytes: number("bytes").unwrap_or(0),
+            starts: starts.collect(),
+            status,
+        })
+    }
+
+    /// How the stream ended, if it did.
+    pub(super) fn ended(&self) -> Option<TerminalKind> {
+        match self.status {
+            StreamStatus::Ended(kind) => Some(kind),
+            StreamStatus::Active | StreamStatus::AwaitingInput => None,
+        }
+    }
+
+    /// Takes note of the event that `attempt` appends.
+    pub(super) fn append(&mut self, attempt: u32) -> EventId {
+        self.tail += 1;
+        if self.attempt_at(self.tail) != attempt {
+            self.starts.insert(self.tail, attempt);
+        }
+        EventId { seq: self.tail, attempt }
+    }
+
+    /// The newest event; `0-0` before there is one.
+    pub(super) fn newest(&self) -> EventId {
+        EventId { seq: self.tail, attempt: self.attempt_at(self.tail) }
+    }
+
+    /// Forgets what comes after `tail`.
+    pub(super) fn cut_after(&mut self, tail: u64) {
+        self.tail = tail;
+        self.starts.retain(|from, _| *from <= tail);
+    }
+
+    /// The first sequence number that `from` means, if it is within what is kept.
+    pub(super) fn locate(&self, from: ResumeFrom) -> Option<u64> {
+        match from {
+            ResumeFrom::Tail => Some(self.tail + 1),
+            ResumeFrom::Start => (self.first == 1).then_some(1),
+            ResumeFrom::After(id) => self.locate_after(id),
+        }
+    }
+
+    fn locate_after(&self, id: EventId) -> Option<u64> {
+        let next = id.seq.checked_add(1)?;
+        if next < self.first || next > self.tail + 1 {
+            return None;
+        }
+        if id.seq < self.first || id.seq == 0 {
+            // The event of the cursor itself is gone, or is 0: what follows it is there.
+            return Some(next);
+        }
+        let known = self.attempt_at(id.seq);
+        if id.attempt == known {
+            return Some(next);
+        }
+        // The viewer saw a lost attempt's event in this place: the newer attempt is replayed from its beginning.
+        let newer = self.starts.iter().find(|(_, attempt)| **attempt > id.attempt).map(|(from, _)| (*from).max(self.first))?;
+        (id.attempt < known && (newer > self.first || self.first == 1)).then_some(newer)
+    }
+
+    /// The gap between `requested` and what is kept.
+    pub(super) fn gap(&self, run_id: &RunId, requested: Option<EventId>) -> Gap {
+        // A run without an event has no bounds: 0-0 reads as "the start".
+        let bound = |seq: u64| match self.first <= self.tail {
+            true => EventId { seq, attempt: self.attempt_at(seq) },
+            false => EventId { seq: 0, attempt: 0 },
+        };
+        Gap::new(run_id, requested, bound(self.first), bound(self.tail))
+    }
+
+    /// How many events are read at once so that they come to about 64 KiB.
+    pub(super) fn page(&self) -> usize {
+        let events = (self.tail + 1).saturating_sub(self.first).max(1);
+        let each = (self.bytes / events).max(1);
+        usize::try_from(64 * 1024 / each).unwrap_or(1).clamp(1, 64)
+    }
+
+    fn attempt_at(&self, seq: u64) -> u32 {
+        self.starts.range(..=seq).next_back().map_or(0, |(_, attempt)| *attempt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outline() -> Outline {
+        let pairs = [("attempt", "3"), ("first", "2"), ("tail", "9"), ("from:1", "1"), ("from:3", "6"), ("ended", "cancel")];
+        let fields = pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        Outline::read(&fields).expect("there is an attempt")
+    }
+
+    #[test]
+    fn what_the_script_wrote_is_read_back() {
+        let outline = outline();
+        assert_eq!((outline.attempt, outline.first, outline.tail), (3, 2, 9));
+        assert_eq!(outline.ended(), Some(TerminalKind::Cancel));
+        assert_eq!([1, 5, 6, 9].map(|seq| outline.attempt_at(seq)), [1, 1, 3, 3]);
+        assert_eq!(Outline::read(&HashMap::from([("forget".to_owned(), "1".to_owned())])), None);
+    }
+
+    #[test]
+    fn a_cursor_stands_where_its_attempt_says() {
+        let after = |seq, attempt| outline().locate(ResumeFrom::After(EventId { seq, attempt }));
+        assert_eq!(after(1, 1), Some(2));
+        assert_eq!(after(4, 1), Some(5));
+        assert_eq!(after(7, 1), Some(6), "the newer attempt from its beginning");
+        assert_eq!(after(7, 2), Some(6));
+        assert_eq!((after(4, 3), after(7, 4), after(10, 3), after(0, 0), after(u64::MAX, 1)), (None, None, None, None, None));
+        assert_eq!((outline().locate(ResumeFrom::Start), outline().locate(ResumeFrom::Tail)), (None, Some(10)));
+    }
+
+    #[test]
+    fn pages_are_small_where_events_are_large() {
+        assert_eq!(Outline::default().page(), 64);
+        assert_eq!(Outline { tail: 10, bytes: 10 * 32 * 1024, ..Outline::default() }.page(), 2);
+        assert_eq!(Outline { tail: 1, bytes: 1 << 30, ..Outline::default() }.page(), 1);
+    }
+}

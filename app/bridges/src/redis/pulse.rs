@@ -1,0 +1,112 @@
+//! The one reader of a node: woken by the doorbell, and by the clock should the bell be lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+
+use super::inner::Inner;
+use super::link::Bell;
+use super::log::{Observed, RunLog};
+
+/// How many runs are looked at in one round trip.
+const AT_ONCE: usize = 64;
+/// A doorbell that is silent for so long is dead: somebody rings it for nothing more often.
+const DEAF_AFTER: Duration = Duration::from_secs(15);
+const RING_EVERY: u32 = 5;
+const LISTEN_AGAIN_AFTER: Duration = Duration::from_millis(500);
+
+impl Inner {
+    /// Listens to the doorbell until the bridge closes.
+    pub(super) async fn keep_listening(self: Arc<Self>) {
+        let stop = self.tasks.token().clone();
+        let listen = async {
+            loop {
+                match self.around.link.listen().await {
+                    Ok(line) => {
+                        tokio::pin!(line);
+                        while let Ok(Some(bell)) = tokio::time::timeout(DEAF_AFTER, line.next()).await {
+                            bell.iter().for_each(|bell| self.hear(bell));
+                        }
+                        tracing::debug!("the doorbell went dead, it is hung up and taken again");
+                    }
+                    Err(outage) => tracing::debug!(%outage, "the doorbell cannot be heard, runs are polled"),
+                }
+                tokio::time::sleep(LISTEN_AGAIN_AFTER).await;
+            }
+        };
+        stop.run_until_cancelled(listen).await;
+    }
+
+    /// Looks at what rang, and now and then at everything, until the bridge closes.
+    pub(super) async fn keep_looking(self: Arc<Self>) {
+        let stop = self.tasks.token().clone();
+        let look = async {
+            let mut ticks = tokio::time::interval(self.around.options.poll_interval);
+            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            let mut count = 0_u32;
+            loop {
+                let logs = tokio::select! {
+                    biased;
+                    _ = ticks.tick() => {
+                        count = count.wrapping_add(1);
+                        self.tidy(count).await;
+                        self.runs.all()
+                    }
+                    () = self.rang.notified() => {
+                        let rang = std::mem::take(&mut *self.bells.lock());
+                        rang.iter().filter_map(|run_id| self.runs.get(run_id)).collect()
+                    }
+                };
+                for logs in logs.chunks(AT_ONCE) {
+                    self.look_at(logs).await;
+                }
+            }
+        };
+        stop.run_until_cancelled(look).await;
+    }
+
+    /// A run is to be looked at soon.
+    pub(super) fn wake_for(&self, log: &RunLog) {
+        self.bells.lock().insert(log.run_id().clone());
+        self.rang.notify_one();
+    }
+
+    fn hear(&self, bell: &Bell) {
+        // An owner knows what it did itself.
+        if let Some(log) = self.runs.get(&bell.run_id).filter(|log| !log.publishes(bell.attempt) || bell.ended) {
+            self.wake_for(&log);
+        }
+    }
+
+    async fn look_at(self: &Arc<Self>, logs: &[Arc<RunLog>]) {
+        let wanted: Vec<_> = logs.iter().map(|log| (log.run_id().clone(), log.wants())).collect();
+        let Ok(looks) = self.around.link.look(&wanted).await else { return };
+        for ((log, (_, asked)), look) in logs.iter().zip(wanted).zip(looks) {
+            match log.observe(look, asked, &self.around.options) {
+                Observed::Fine => {}
+                Observed::More => self.wake_for(log),
+                Observed::Lost => self.work_on(log),
+            }
+            log.ring();
+            if log.has_ended() {
+                self.runs.forget(log);
+            }
+        }
+    }
+
+    async fn tidy(&self, count: u32) {
+        if count.is_multiple_of(RING_EVERY) {
+            // An outage is told where it matters.
+            _ = self.around.link.ring().await;
+        }
+        self.judge_policy_once().await;
+        self.runs.forget_unused();
+        for log in self.runs.all().into_iter().filter(|log| log.is_idle(&self.around.options)) {
+            tracing::warn!(run_id = %log.run_id(), "a stream without a publish for long is given up");
+            log.retire();
+            self.runs.forget(&log);
+            log.ring();
+        }
+    }
+}

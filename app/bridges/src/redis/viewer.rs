@@ -1,0 +1,164 @@
+//! One viewer's way through a run's stream: from the server where it is behind, from the log that its node shares where not.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::Stream;
+use futures_util::future::BoxFuture;
+use harness::ids::RunId;
+use harness::runtime::stream_bridge::{EventId, Gap, HEARTBEAT_SENTINEL, Heartbeat, ResumeFrom, StreamEvent, StreamItem};
+use tokio::sync::futures::OwnedNotified;
+use tokio::time::Instant;
+
+use super::link::Link;
+use super::log::{Entry, Place, Read, RunLog, cursor_of};
+use super::options::RedisOptions;
+use super::outline::Outline;
+
+/// Between two tries to read a page.
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(250);
+
+/// What all viewers of a node share.
+#[derive(Clone)]
+pub(super) struct Surroundings {
+    pub(super) link: Arc<Link>,
+    pub(super) options: Arc<RedisOptions>,
+    pub(super) closed: Arc<AtomicBool>,
+}
+
+/// Replays a stream from a place in it, then follows it. Holds no connection and at most one page of events.
+pub(super) struct Viewer {
+    around: Surroundings,
+    log: Arc<RunLog>,
+    change: Pin<Box<OwnedNotified>>,
+    /// Read, not yet given.
+    batch: VecDeque<Entry>,
+    page: Option<BoxFuture<'static, Result<Vec<StreamEvent>, Gap>>>,
+    /// What the next batch begins with.
+    next_seq: u64,
+    generation: u32,
+    last: Option<EventId>,
+    polled_at: Instant,
+    heartbeat: Option<Heartbeat>,
+    done: bool,
+}
+
+impl Viewer {
+    /// A viewer that begins at `place`. A heartbeat of zero means none.
+    pub(super) fn new(around: Surroundings, log: Arc<RunLog>, from: ResumeFrom, place: &Place, heartbeat: Duration) -> Self {
+        Self {
+            around,
+            change: Box::pin(log.next_change()),
+            log,
+            batch: VecDeque::new(),
+            page: None,
+            next_seq: place.next,
+            generation: place.generation,
+            last: cursor_of(from),
+            polled_at: Instant::now(),
+            heartbeat: Heartbeat::every(heartbeat),
+            done: false,
+        }
+    }
+
+    fn give(&mut self, entry: Entry, now: Instant) -> StreamItem {
+        self.last = Some(entry.event.id);
+        if let Some(heartbeat) = &mut self.heartbeat {
+            heartbeat.put_off(now);
+        }
+        StreamItem::Event(entry.event)
+    }
+
+    fn finish(&mut self, item: StreamItem) -> Poll<Option<StreamItem>> {
+        self.done = true;
+        self.batch.clear();
+        self.page = None;
+        Poll::Ready(Some(item))
+    }
+
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Option<StreamItem>> {
+        match &mut self.heartbeat {
+            Some(heartbeat) => heartbeat.poll(cx).map(|()| Some(HEARTBEAT_SENTINEL)),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Stream for Viewer {
+    type Item = StreamItem;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<StreamItem>> {
+        let this = &mut *self;
+        if this.done {
+            return Poll::Ready(None);
+        }
+        let now = Instant::now();
+        let polled_before = std::mem::replace(&mut this.polled_at, now);
+        loop {
+            if this.around.closed.load(Ordering::Acquire) {
+                return this.finish(StreamItem::Aborted);
+            }
+            if let Some(entry) = this.batch.pop_front() {
+                if now.saturating_duration_since(polled_before.max(entry.at)) >= this.around.options.stalled_subscriber_timeout {
+                    return this.finish(StreamItem::Aborted);
+                }
+                return Poll::Ready(Some(this.give(entry, now)));
+            }
+            if let Some(page) = &mut this.page {
+                match page.as_mut().poll(cx) {
+                    Poll::Ready(Ok(events)) => {
+                        this.page = None;
+                        this.next_seq += events.len() as u64;
+                        let at = Instant::now();
+                        this.batch.extend(events.into_iter().map(|event| Entry { event, at }));
+                        continue;
+                    }
+                    Poll::Ready(Err(gap)) => return this.finish(StreamItem::Gap(gap)),
+                    Poll::Pending => {}
+                }
+            }
+            match this.log.read(this.next_seq, this.generation, this.last, &mut this.batch) {
+                Read::Events => {
+                    this.page = None;
+                    this.next_seq += this.batch.len() as u64;
+                }
+                Read::AtTheServer(count) if this.page.is_none() => {
+                    let (around, run_id) = (this.around.clone(), this.log.run_id().clone());
+                    this.page = Some(Box::pin(page(around, run_id, this.next_seq, this.last, count)));
+                }
+                Read::Ended(kind) => return this.finish(StreamItem::End(kind)),
+                Read::Gap(gap) => return this.finish(StreamItem::Gap(gap)),
+                Read::Abandoned => return this.finish(StreamItem::Aborted),
+                // `change` was made before the log was read, so no change is missed in between.
+                Read::Nothing | Read::AtTheServer(_) if this.change.as_mut().poll(cx).is_ready() => {
+                    this.change.set(this.log.next_change());
+                }
+                Read::Nothing | Read::AtTheServer(_) => return this.wait(cx),
+            }
+        }
+    }
+}
+
+/// Events from `next` on, however long the server takes; a gap when they are gone for good.
+async fn page(around: Surroundings, run_id: RunId, next: u64, last: Option<EventId>, count: usize) -> Result<Vec<StreamEvent>, Gap> {
+    let mut missing_since = None;
+    loop {
+        if let Ok(look) = around.link.look_at(&run_id, Some((next, count))).await {
+            let follow: Vec<_> =
+                (next..).zip(look.events).take_while(|(seq, event)| event.id.seq == *seq).map(|(_, event)| event).collect();
+            if !follow.is_empty() {
+                return Ok(follow);
+            }
+            let trimmed = look.outline.as_ref().is_some_and(|outline| next < outline.first);
+            let since = *missing_since.get_or_insert_with(Instant::now);
+            if trimmed || since.elapsed() >= around.options.loss_patience {
+                return Err(look.outline.as_ref().unwrap_or(&Outline::default()).gap(&run_id, last));
+            }
+        }
+        tokio::time::sleep(TRY_AGAIN_AFTER).await;
+    }
+}

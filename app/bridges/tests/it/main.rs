@@ -1,0 +1,7 @@
+//! The Redis bridge on real servers. `tests/redis/run.sh` runs these.
+
+mod redis_contract;
+mod redis_losses;
+mod redis_nodes;
+mod redis_outages;
+mod rig;

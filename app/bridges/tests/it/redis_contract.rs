@@ -1,0 +1,37 @@
+//! The Redis bridge keeps the contract.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use deerflow_bridges::redis::RedisOptions;
+use harness::runtime::stream_bridge::StreamBridge;
+use harness::testkit::stream_bridge::{StreamBridgeFactory, TestLimits};
+
+use crate::rig::{fresh_prefix, node_with, shared_url};
+
+#[derive(Debug)]
+struct Redis;
+
+#[async_trait]
+impl StreamBridgeFactory for Redis {
+    async fn open(&self, limits: TestLimits) -> Arc<dyn StreamBridge> {
+        let options = RedisOptions {
+            key_prefix: fresh_prefix(),
+            max_events: limits.max_events,
+            stalled_subscriber_timeout: limits.stalled_subscriber_timeout,
+            idle_stream_ttl: limits.idle_stream_ttl,
+            poll_interval: Duration::from_millis(500),
+            ..RedisOptions::at(shared_url())
+        };
+        node_with(options).await
+    }
+}
+
+harness::stream_bridge_contract!(
+    [
+        #[tokio::test]
+        #[ignore = "needs DEERFLOW_TEST_REDIS_URL; make test-external runs it"]
+    ]
+    Redis
+);

@@ -1,0 +1,220 @@
+//! Servers to start and kill, a proxy that loses answers, and bridges on them.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use deerflow_bridges::redis::{RedisOptions, RedisStreamBridge};
+use futures_util::StreamExt;
+use harness::ids::RunId;
+use harness::runtime::stream_bridge::{EventId, EventName, ResumeFrom, StreamBridge, StreamItem, StreamKey, Subscription};
+use harness::runtime::tasks::{TaskKind, Tasks};
+use redis::aio::MultiplexedConnection;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{sleep, timeout};
+
+/// The longest wait for something that should come.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The server that all tests share which neither stop nor empty it.
+pub(crate) fn shared_url() -> String {
+    #[expect(clippy::disallowed_methods, reason = "the test's own setting")]
+    let url = std::env::var("DEERFLOW_TEST_REDIS_URL");
+    url.expect("set DEERFLOW_TEST_REDIS_URL to a scratch server such as redis://127.0.0.1:6379; the tests make keys in it")
+}
+
+/// A place of their own for the keys of one test.
+pub(crate) fn fresh_prefix() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    format!("test-{}-{}:", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A node: a started bridge.
+pub(crate) async fn node(url: &str, prefix: &str) -> Arc<RedisStreamBridge> {
+    node_with(RedisOptions { key_prefix: prefix.to_owned(), ..RedisOptions::at(url) }).await
+}
+
+pub(crate) async fn node_with(options: RedisOptions) -> Arc<RedisStreamBridge> {
+    let bridge = RedisStreamBridge::new(options).expect("an address");
+    bridge.start().await.expect("started");
+    Arc::new(bridge)
+}
+
+pub(crate) fn run(text: &str) -> RunId {
+    RunId::parse(text).expect("a valid id")
+}
+
+/// Publishes the events `from..=to` of a run, whose data are their numbers.
+pub(crate) async fn publish(bridge: &RedisStreamBridge, run_id: &RunId, attempt: u32, numbers: std::ops::RangeInclusive<u64>) {
+    let key = StreamKey { run_id: run_id.clone(), attempt };
+    for number in numbers {
+        let published = bridge.publish(&key, EventName::Borrowed("values"), Bytes::from(number.to_string()).into()).await;
+        assert_eq!(published, Ok(EventId { seq: number, attempt }));
+    }
+}
+
+pub(crate) async fn end(bridge: &RedisStreamBridge, run_id: &RunId, attempt: u32) {
+    bridge.publish_end(&StreamKey { run_id: run_id.clone(), attempt }).await.expect("an open stream can be ended");
+}
+
+pub(crate) async fn view(bridge: &RedisStreamBridge, run_id: &RunId, from: ResumeFrom) -> Subscription {
+    bridge.subscribe(run_id, from, Duration::from_secs(3600)).await.expect("an open bridge can be subscribed to")
+}
+
+pub(crate) async fn next(view: &mut Subscription) -> Option<StreamItem> {
+    timeout(PATIENCE, view.items.next()).await.expect("an item or the end should have come")
+}
+
+/// Takes the next events, which must carry these numbers in their ids and data.
+pub(crate) async fn expect(view: &mut Subscription, numbers: std::ops::RangeInclusive<u64>) {
+    for number in numbers {
+        match next(view).await {
+            Some(StreamItem::Event(event)) => {
+                assert_eq!(event.id.seq, number);
+                assert_eq!(event.data.into_bytes(), number.to_string());
+            }
+            other => panic!("expected event {number}, got {other:?}"),
+        }
+    }
+}
+
+/// Everything up to the end.
+pub(crate) async fn rest(view: &mut Subscription) -> Vec<StreamItem> {
+    let mut items = Vec::new();
+    while let Some(item) = next(view).await {
+        items.push(item);
+    }
+    items
+}
+
+/// Asks until `holds`.
+pub(crate) async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
+    let wait = async {
+        while !holds().await {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("waited in vain: {what}"));
+}
+
+/// A server of a test's own.
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    data: tempfile::TempDir,
+    persists: bool,
+    process: Option<Child>,
+}
+
+impl Server {
+    /// A server that keeps its data over restarts only if it `persists`.
+    pub(crate) async fn start(persists: bool) -> Self {
+        let mut server = Self { port: free_port().await, data: tempfile::tempdir().expect("a folder"), persists, process: None };
+        server.restart().await;
+        server
+    }
+
+    pub(crate) async fn restart(&mut self) {
+        self.kill();
+        let appendonly = if self.persists { "yes" } else { "no" };
+        let port = self.port.to_string();
+        let mut command = Command::new("redis-server");
+        command.args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", appendonly, "--appendfsync", "always"]);
+        command.arg("--dir").arg(self.data.path()).stdout(Stdio::null());
+        self.process = Some(command.spawn().expect("redis-server is installed"));
+        until("the server answers", async || self.connect().await.is_ok()).await;
+    }
+
+    /// As `kill -9` does.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().expect("killed");
+            process.wait().expect("gone");
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    async fn connect(&self) -> redis::RedisResult<MultiplexedConnection> {
+        let mut connection = redis::Client::open(self.url())?.get_multiplexed_async_connection().await?;
+        redis::cmd("PING").exec_async(&mut connection).await.map(|()| connection)
+    }
+
+    /// Says something to the server.
+    pub(crate) async fn tell(&self, words: &[&str]) -> redis::Value {
+        let mut connection = self.connect().await.expect("the server answers");
+        let mut command = redis::cmd(words[0]);
+        words[1..].iter().for_each(|word| _ = command.arg(word));
+        command.query_async(&mut connection).await.expect("the server agrees")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+async fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+/// Passes bytes on, and when told to, cuts the connection once something was asked and before the answer.
+pub(crate) struct Proxy {
+    pub(crate) address: SocketAddr,
+    /// Every connection loses its next answer while this is set.
+    pub(crate) loses_answers: Arc<AtomicBool>,
+    /// Answers lost so far.
+    pub(crate) lost: Arc<AtomicU32>,
+    _tasks: Tasks,
+}
+
+impl Proxy {
+    pub(crate) async fn before(port: u16) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (loses_answers, lost, tasks) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)), Tasks::new());
+        let (cuts, count, pipes) = (loses_answers.clone(), lost.clone(), tasks.clone());
+        tasks.spawn(TaskKind::Service, "proxy", async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let (cuts, count) = (cuts.clone(), count.clone());
+                pipes.spawn(TaskKind::Service, "pipe", async move {
+                    if let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await {
+                        pipe(client, server, &cuts, &count).await;
+                    }
+                });
+            }
+        });
+        Self { address, loses_answers, lost, _tasks: tasks }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis://{}", self.address)
+    }
+}
+
+async fn pipe(mut client: TcpStream, mut server: TcpStream, cuts: &AtomicBool, count: &AtomicU32) {
+    let (mut asked, mut answered) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);
+    loop {
+        tokio::select! {
+            read = client.read(&mut asked) => match read {
+                Ok(n) if n > 0 && server.write_all(&asked[..n]).await.is_ok() => {}
+                _ => return,
+            },
+            read = server.read(&mut answered) => match read {
+                Ok(_) if cuts.swap(false, Ordering::AcqRel) => {
+                    count.fetch_add(1, Ordering::AcqRel);
+                    return;
+                }
+                Ok(n) if n > 0 && client.write_all(&answered[..n]).await.is_ok() => {}
+                _ => return,
+            },
+        }
+    }
+}
