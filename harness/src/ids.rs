@@ -97,6 +97,11 @@ plain_id!(
     CheckpointId,
     "checkpoint id"
 );
+plain_id!(
+    /// One life of a process that works on runs: a new one gets a new id, and so does one whose lease lapsed.
+    NodeId,
+    "node id"
+);
 
 /// Where new identifiers come from.
 pub trait IdSource: Send + Sync + fmt::Debug {
@@ -111,6 +116,10 @@ pub trait IdSource: Send + Sync + fmt::Debug {
     }
     /// A new run id.
     fn run_id(&self) -> RunId {
+        self.random().into()
+    }
+    /// A new node id.
+    fn node_id(&self) -> NodeId {
         self.random().into()
     }
     /// A new checkpoint id.

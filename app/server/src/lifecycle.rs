@@ -36,13 +36,13 @@ pub async fn watch_signals(shutdown: CancellationToken) -> std::io::Result<()> {
     std::process::exit(130);
 }
 
-/// Ends the runtime in order: no new runs, streams aborted so that clients come back, runs given time, then cancelled.
+/// Ends the runtime in order: no new runs, streams aborted so that clients come back, runs given time, then given back.
 pub async fn wind_down(runs: &Arc<RunsFacade>, bridge: &Arc<dyn StreamBridge>, tasks: &Tasks) {
     tasks.token().cancel();
     bridge.close().await;
     if tokio::time::timeout(RUN_GRACE, no_live_runs(runs)).await.is_err() {
-        tracing::warn!(runs = runs.live_runs(), "runs still at work are cancelled");
-        runs.cancel_all();
+        tracing::warn!(runs = runs.live_runs(), "runs still at work are given back, for the next start or another node");
+        runs.hand_over_all();
     }
     if tokio::time::timeout(END_GRACE, tasks.shut_down()).await.is_err() {
         tracing::error!(tasks = tasks.alive(), "some work did not end in time; the next start recovers it");

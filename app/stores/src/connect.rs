@@ -76,11 +76,18 @@ pub enum OpenError {
         /// The directory.
         directory: PathBuf,
     },
-    /// Another process uses the same place in the Postgres server.
+    /// Another process uses the same place in the Postgres server, and this one would need it for itself.
     #[error(
-        "another process uses this postgres database and schema; several nodes on one database are not supported yet, stop the other one"
+        "another process uses this postgres database and schema, and with stream_bridge.type \"memory\" a process needs it for itself: \
+         stop the other one, or set stream_bridge.type to \"redis\" on every node"
     )]
-    Shared,
+    InUseByOthers,
+    /// A process has the place in the Postgres server for itself.
+    #[error(
+        "a process with stream_bridge.type \"memory\" has this postgres database and schema for itself: stop it, or set \
+         stream_bridge.type to \"redis\" there, too"
+    )]
+    InUseByOne,
     /// The file is no database, or a damaged one.
     #[error("the database file {file} is damaged: {reason}")]
     Damaged {
@@ -102,6 +109,8 @@ pub enum OpenError {
 pub struct Database {
     reads: DatabaseConnection,
     writes: Writes,
+    /// Whether no other process can use the same place.
+    alone: bool,
     _lock: Option<Arc<DataLock>>,
     /// The session that holds the lock on a place in Postgres.
     _session: Option<Arc<Mutex<PgConnection>>>,
@@ -123,6 +132,11 @@ impl Database {
         crate::error::read(self.reads.ping().await)
     }
 
+    /// Whether no other process can use the same place.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.alone
+    }
+
     /// Where reads go.
     pub(crate) fn reads(&self) -> &DatabaseConnection {
         &self.reads
@@ -140,7 +154,7 @@ impl Database {
         migrate(&connection).await.map_err(refused)?;
         let reconnect: Reconnect = Box::new(|same| std::future::ready(Ok(same)).boxed());
         let queue = WriteQueue::start(connection.clone(), reconnect, (), tasks);
-        Ok(Self { reads: connection, writes: Writes::Queue(queue), _lock: None, _session: None })
+        Ok(Self { reads: connection, writes: Writes::Queue(queue), alone: true, _lock: None, _session: None })
     }
 
     async fn open_sqlite(directory: &Path, tasks: &Tasks) -> Result<Self, OpenError> {
@@ -190,6 +204,7 @@ impl Database {
         Ok(Self {
             reads: SqlxSqliteConnector::from_sqlx_sqlite_pool(readers),
             writes: Writes::Queue(queue),
+            alone: true,
             _lock: Some(lock),
             _session: None,
         })
@@ -200,19 +215,18 @@ impl Database {
         // A pool tries a refused connection again and again; at the start the reason is wanted at once.
         let probe = tokio::time::timeout(ACQUIRE_LIMIT, options.connect()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut));
         let mut session = probe.map_err(unreachable)?;
-        let session = if config.exclusive {
-            let taken: bool = sqlx::query_scalar("SELECT pg_try_advisory_lock(hashtextextended('deerflow:' || current_schema(), 0))")
-                .fetch_one(&mut session)
-                .await
-                .map_err(unreachable)?;
-            if !taken {
-                return Err(OpenError::Shared);
-            }
-            Some(Arc::new(Mutex::new(session)))
-        } else {
-            session.close().await.map_err(unreachable)?;
-            None
-        };
+        // Who has the place for itself keeps all others out, and those who share it keep that one out.
+        let lock = if config.exclusive { "pg_try_advisory_lock" } else { "pg_try_advisory_lock_shared" };
+        let lock = format!("SELECT {lock}(hashtextextended('deerflow:' || COALESCE(current_schema(), $1), 0))");
+        let taken: bool = sqlx::query_scalar(sqlx::AssertSqlSafe(lock))
+            .bind(config.schema.as_deref().unwrap_or_default())
+            .fetch_one(&mut session)
+            .await
+            .map_err(unreachable)?;
+        if !taken {
+            return Err(if config.exclusive { OpenError::InUseByOthers } else { OpenError::InUseByOne });
+        }
+        let session = Arc::new(Mutex::new(session));
         let pool = PgPoolOptions::new()
             .max_connections(config.max_connections.max(1))
             .acquire_timeout(ACQUIRE_LIMIT)
@@ -232,7 +246,7 @@ impl Database {
             pool.execute_unprepared(&format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\"")).await.map_err(refused)?;
         }
         migrate(&pool).await.map_err(refused)?;
-        Ok(Self { reads: pool.clone(), writes: Writes::Direct(pool), _lock: None, _session: session })
+        Ok(Self { reads: pool.clone(), writes: Writes::Direct(pool), alone: config.exclusive, _lock: None, _session: Some(session) })
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use deerflow_domain::testkit::ThreadStores;
 use deerflow_stores::{
     Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlAssistantStore, SqlCheckpointer, SqlFeedbackStore,
-    SqlRunEventStore, SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
+    SqlNodeStore, SqlRunEventStore, SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
 };
 use harness::runtime::tasks::Tasks;
 use harness::testkit::Keep;
@@ -26,6 +26,7 @@ fn over(db: &Database, keep: Arc<dyn Keep>) -> ThreadStores {
             commit: runs.clone(),
             query: runs.clone(),
             delete: runs,
+            nodes: Arc::new(SqlNodeStore::new(db.clone())),
             events: Arc::new(SqlRunEventStore::new(db.clone())),
             webhooks: Arc::new(SqlWebhookOutbox::new(db.clone())),
             checkpoints: Arc::new(SqlCheckpointer::new(db.clone())),
@@ -91,6 +92,7 @@ macro_rules! suites_of_threads {
             deerflow_domain::testkit::assistants::AssistantStores { assistants: stores.assistants, keep: stores.runs.keep }
         }
         harness::run_store_suite!($attrs runs);
+        harness::node_store_suite!($attrs runs);
         harness::run_events_suite!($attrs runs);
         harness::checkpointer_suite!($attrs runs);
         harness::webhook_outbox_suite!($attrs runs);

@@ -5,6 +5,7 @@
 //! opens must not share data with other calls; what it needs to stay alive goes into [`RunStores::keep`].
 
 pub mod checkpointer;
+pub mod nodes;
 pub mod repeated_commits;
 pub mod run_events;
 pub mod run_queue;
@@ -18,12 +19,12 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
 
-use crate::ids::{CheckpointId, RunId, ThreadId};
+use crate::ids::{CheckpointId, NodeId, RunId, ThreadId};
 use crate::messages::Message;
 use crate::runtime::actor_context::ActorContext;
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, Checkpointer};
 use crate::runtime::runs::store::{
-    EventQuery, NewRun, NewRunEvent, Recipe, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunEventStore,
+    EventQuery, NewRun, NewRunEvent, NodeStore, Recipe, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunEventStore,
     RunQueryStore, WebhookOutbox, category,
 };
 use crate::runtime::runs::{IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus, ThreadStatus};
@@ -41,6 +42,8 @@ pub struct RunStores {
     pub query: Arc<dyn RunQueryStore>,
     /// Deletes of runs.
     pub delete: Arc<dyn RunDeleteStore>,
+    /// Who lives.
+    pub nodes: Arc<dyn NodeStore>,
     /// The journal.
     pub events: Arc<dyn RunEventStore>,
     /// Calls that tell of ends.
@@ -69,6 +72,11 @@ pub fn thread(name: &str) -> ThreadId {
     ThreadId::parse(name).expect("a plain id")
 }
 
+/// A node id.
+pub fn node(name: &str) -> NodeId {
+    NodeId::parse(name).expect("a plain id")
+}
+
 /// A run id.
 pub fn run(name: &str) -> RunId {
     RunId::parse(name).expect("a plain id")
@@ -95,6 +103,7 @@ pub fn new_run(id: &str, on: &str) -> NewRun {
         model_name: Some("small".to_owned()),
         webhook: None,
         recipe: Arc::new(recipe(id, on)),
+        owner: node("n1"),
         created_at: at(0),
         at: at(0),
     }
@@ -132,17 +141,7 @@ pub fn record(id: &str, on: &str) -> RunRecord {
 
 /// A commit of a run that writes nothing yet.
 pub fn commit_of(run: &RunRecord) -> RunCommit {
-    RunCommit {
-        run_id: run.run_id.clone(),
-        thread_id: run.thread_id.clone(),
-        attempt: run.attempt,
-        batch: 0,
-        advance: None,
-        events: vec![],
-        checkpoints: vec![],
-        end: None,
-        at: at(5),
-    }
+    RunCommit::new(run.run_id.clone(), run.thread_id.clone(), run.attempt, at(5))
 }
 
 /// An end.

@@ -1,6 +1,6 @@
 //! What stores promise about runs that wait for their turn or their time.
 
-use super::{RunStores, at, at_once, commit_of, end_in, new_run, recipe, run, thread};
+use super::{RunStores, at, at_once, commit_of, end_in, new_run, node, recipe, run, thread};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::runs::store::{AdmitError, Admitted, Claimed, NewRun, RunCommit, RunEnd, RunListQuery};
 use crate::runtime::runs::{CancelAction, MOST_WAITING, MultitaskStrategy, RunRecord, RunStatus, ThreadStatus};
@@ -14,7 +14,7 @@ async fn admit(stores: &RunStores, new: NewRun) -> Admitted {
 }
 
 async fn claim(stores: &RunStores, now: i64) -> Option<Claimed> {
-    stores.create.claim(at(now)).await.expect("claimed")
+    stores.create.claim(&node("n1"), at(now)).await.expect("claimed")
 }
 
 async fn claimed(stores: &RunStores, now: i64) -> Option<String> {
@@ -51,8 +51,8 @@ pub async fn runs_begin_one_at_a_time_in_the_order_of_their_making(open: impl As
     assert_eq!(both, [Some("x1".to_owned()), Some("y2".to_owned())]);
 }
 
-/// All that its start needs, and nothing of it afterwards.
-pub async fn a_run_that_waits_is_written_down_and_forgotten_when_it_begins(open: impl AsyncFn() -> RunStores) {
+/// All that its start needs, as long as it may have to start again.
+pub async fn a_run_that_waits_is_written_down_until_it_is_over(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     admit(&stores, queued("r1", "t1", 0)).await;
     let waiting = admit(&stores, queued("r2", "t1", 1)).await.run;
@@ -62,10 +62,12 @@ pub async fn a_run_that_waits_is_written_down_and_forgotten_when_it_begins(open:
     assert_eq!((claimed.run.status, claimed.run.updated_at, claimed.run.created_at), (RunStatus::Starting, at(7), at(1)));
     assert_eq!(claimed.run, get(&stores, "r2").await);
     let (given, expected) = (claimed.recipe.expect("readable"), recipe("r2", "t1"));
-    assert_eq!((given.spec.input, given.actor), (expected.spec.input, expected.actor));
+    assert_eq!((given.spec.input, given.actor), (expected.spec.input.clone(), expected.actor));
     let back = RunCommit { advance: Some(RunStatus::Pending), ..commit_of(&claimed.run) };
     stores.commit.commit(back).await.expect("given back");
-    assert!(claim(&stores, 7).await.expect("its turn again").recipe.is_err());
+    let again = claim(&stores, 8).await.expect("its turn again");
+    assert_eq!((again.run.attempt, again.losses), (2, 0));
+    assert_eq!(again.recipe.expect("readable still").spec.input, expected.spec.input);
 }
 
 /// It begins as soon as it may.

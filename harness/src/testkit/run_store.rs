@@ -40,7 +40,7 @@ macro_rules! run_store_suite {
         }
         $crate::promises! { $attrs $open, [$crate::testkit::run_queue]
             runs_begin_one_at_a_time_in_the_order_of_their_making
-            a_run_that_waits_is_written_down_and_forgotten_when_it_begins
+            a_run_that_waits_is_written_down_until_it_is_over
             a_delayed_run_waits_for_its_time_and_lets_others_before
             of_many_claims_at_once_exactly_one_gets_a_run
             the_thread_is_busy_until_nothing_waits
@@ -391,7 +391,7 @@ pub async fn deleting_a_threads_runs_removes_their_events(open: impl AsyncFn() -
 pub async fn where_unfinished_runs_stand_is_told_to_their_owner(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let record = admit(&stores, NewRun { created_at: at(3), at: at(3), ..new_run("r1", "t1") }).await;
-    let end = Some(end_in(RunStatus::Success));
+    let end = Some(end_in(RunStatus::Error));
     stores.commit.commit(RunCommit { end, ..commit_of(&record) }).await.expect("ended");
     for (id, on, n) in [("r3", "t3", 3), ("r2", "t2", 2)] {
         admit(&stores, NewRun { created_at: at(n), at: at(n), ..new_run(id, on) }).await;

@@ -2,7 +2,7 @@
 
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::agent::AssistantInfo;
-use harness::runtime::runs::{DisconnectMode, Durability, IfNotExists, NodeSelector, RunScope, RunSpec};
+use harness::runtime::runs::{DisconnectMode, Durability, IfNotExists, NodeSelector, Recovery, RunScope, RunSpec};
 use serde_json::{Map, Value, json};
 
 use super::checkpoint::checkpoint_of;
@@ -108,6 +108,7 @@ pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect,
         interrupt_after,
         multitask,
         delay,
+        recovery: fields.word("recovery", &[("resume", Recovery::Resume), ("fail", Recovery::Fail)]),
         webhook,
         on_disconnect,
         checkpoint,

@@ -15,7 +15,9 @@ pub async fn open(config: &AppConfig, settings: &Settings, tasks: &Tasks) -> any
     let address = database_of(config, settings)?;
     Ok(match Database::open(&address, tasks).await {
         Ok(database) => Arc::new(SqlApiKeyStore::new(&database)),
-        Err(OpenError::InUse { .. } | OpenError::Shared) => Arc::new(SqlApiKeyStore::beside_a_server(&address).await?),
+        Err(OpenError::InUse { .. } | OpenError::InUseByOthers | OpenError::InUseByOne) => {
+            Arc::new(SqlApiKeyStore::beside_a_server(&address).await?)
+        }
         Err(error) => return Err(error.into()),
     })
 }

@@ -71,6 +71,7 @@ impl App {
                 commit: stores.commits.clone(),
                 query: stores.runs.clone(),
                 delete: stores.runs.clone(),
+                nodes: stores.nodes.clone(),
                 events: stores.events.clone(),
                 agents: agents.clone(),
                 observer: Arc::new(RunMeter::default()),
@@ -85,7 +86,7 @@ impl App {
         WebhookSender::new(stores.webhooks, clock.clone(), options)?.start(&tasks);
         let recovered = runs.recover().await?;
         if recovered > 0 {
-            tracing::warn!(runs = recovered, "ended runs that a former process left unfinished");
+            tracing::warn!(runs = recovered, "took over runs that a former process left unfinished");
         }
         limits::follow(config, runs.clone(), &tasks);
         let items = items::open(&now.store, &now.llm_call, config.environment(), stores.items, clock.clone())?;

@@ -11,12 +11,12 @@ use deerflow_domain::items::ItemStore;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_stores::{
     Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlApiKeyStore, SqlAssistantStore, SqlCheckpointer,
-    SqlCronStore, SqlFeedbackStore, SqlItemStore, SqlRunEventStore, SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
+    SqlCronStore, SqlFeedbackStore, SqlItemStore, SqlNodeStore, SqlRunEventStore, SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
 };
-use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend};
+use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend, StreamBridgeKind};
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::memory::MemoryStores;
-use harness::runtime::runs::store::{RunCommitStore, RunEventStore, WebhookOutbox};
+use harness::runtime::runs::store::{NodeStore, RunCommitStore, RunEventStore, WebhookOutbox};
 use harness::runtime::tasks::Tasks;
 
 use crate::config::Settings;
@@ -25,6 +25,7 @@ use crate::config::Settings;
 #[derive(Debug)]
 pub(super) struct Stores {
     pub(super) runs: Arc<SqlRunStore>,
+    pub(super) nodes: Arc<dyn NodeStore>,
     pub(super) commits: Arc<dyn RunCommitStore>,
     pub(super) events: Arc<dyn RunEventStore>,
     pub(super) checkpoints: Arc<dyn Checkpointer>,
@@ -62,6 +63,7 @@ impl Stores {
         };
         Ok(Self {
             runs,
+            nodes: Arc::new(SqlNodeStore::new(database.clone())),
             commits,
             events,
             checkpoints: Arc::new(SqlCheckpointer::new(database.clone())),
@@ -86,8 +88,8 @@ pub(super) fn database_of(config: &AppConfig, settings: &Settings) -> anyhow::Re
             url: database.postgres_url.clone().context("database.backend is postgres, but database.postgres_url is not set")?,
             schema: Some(database.postgres_schema.clone()).filter(|schema| !schema.is_empty()),
             max_connections: database.pool_size,
-            // Recovery at the start takes every unfinished run for an orphan: true only while there is one process.
-            exclusive: true,
+            // Viewers find every run's events in Redis; in memory only those of the same process.
+            exclusive: config.stream_bridge.kind != StreamBridgeKind::Redis,
         }),
         other => anyhow::bail!("database.backend {other:?} is not supported by this build"),
     })

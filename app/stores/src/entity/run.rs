@@ -24,9 +24,13 @@ pub(crate) struct Model {
     pub(crate) completion_json: Option<String>,
     /// The number of the attempt's last commit, 0 while none had one.
     pub(crate) last_batch: i64,
-    /// What to start the run from, while it waits.
+    /// What to start the run from, until it is over.
     pub(crate) recipe_json: Option<String>,
     pub(crate) webhook: Option<String>,
+    /// The process that executes it.
+    pub(crate) owner: Option<String>,
+    /// How many processes died with it.
+    pub(crate) losses: i64,
     pub(crate) created_at: i64,
     pub(crate) updated_at: i64,
 }

@@ -218,12 +218,14 @@ fn guarded_update(commit: &RunCommit) -> UpdateMany<run::Entity> {
             .col_expr(run::Column::Error, Expr::value(end.error.as_deref().map(plain)))
             .col_expr(run::Column::StopReason, Expr::value(end.stop_reason.as_deref().map(plain)))
             .col_expr(run::Column::RecipeJson, Expr::value(Option::<String>::None))
+            .col_expr(run::Column::Owner, Expr::value(Option::<String>::None))
             .col_expr(run::Column::CompletionJson, Expr::value(json_text(&end.completion)));
     } else if let Some(next) = commit.advance {
         update = update.col_expr(run::Column::Status, Expr::value(next.as_str()));
         if gives_back {
             // Given back: who had it must not write any more.
             update = update.col_expr(run::Column::Attempt, Expr::col(run::Column::Attempt).add(1));
+            update = update.col_expr(run::Column::Owner, Expr::value(Option::<String>::None));
         }
     }
     update

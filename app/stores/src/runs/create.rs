@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
-use harness::ids::RunId;
+use harness::ids::{NodeId, RunId};
 use harness::runtime::runs::store::{AdmitError, Admitted, Claimed, NewRun, RunCreateStore, StoreError};
 use harness::runtime::runs::{CancelAction, IfNotExists, RunRecord, RunStatus, Verdict, verdict};
 use sea_orm::sea_query::{Expr, InsertStatement, OnConflict, Query};
@@ -13,8 +13,8 @@ use sea_orm::{
 };
 
 use super::SqlRunStore;
-use super::queue;
 use super::row::{admitted, cancel_word, is_active, new_row, record};
+use super::{queue, takeover};
 use crate::entity::{micros, plain, run};
 use crate::script::{Script, tagged};
 use crate::threads::keeps_latest;
@@ -26,8 +26,12 @@ impl RunCreateStore for SqlRunStore {
         self.db.writes().run(run, |tx, run| Box::pin(admit(tx, run))).await
     }
 
-    async fn claim(&self, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
-        queue::claim(&self.db, now).await
+    async fn claim(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
+        queue::claim(&self.db, node, now).await
+    }
+
+    async fn take_over(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
+        takeover::take_over(&self.db, node, now).await
     }
 
     async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {

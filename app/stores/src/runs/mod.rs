@@ -7,12 +7,13 @@ mod query;
 mod queue;
 mod row;
 mod split;
+mod takeover;
 
 use crate::connect::Database;
 
 pub(crate) use commit::ThreadLeft;
 pub(crate) use delete::delete_runs_of;
-pub(crate) use row::{from_json, is_active, json_text, record};
+pub(crate) use row::{from_json, is_active, is_owned, json_text, record};
 pub use split::SplitCommitStore;
 
 /// Runs over SQL.

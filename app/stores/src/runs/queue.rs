@@ -1,10 +1,11 @@
 //! Runs that wait: whose turn it is, taken by one caller only.
 
 use chrono::{DateTime, Utc};
+use harness::ids::NodeId;
 use harness::runtime::runs::RunStatus;
 use harness::runtime::runs::store::{Claimed, Recipe, StoreError};
 use sea_orm::sea_query::{Alias, Expr, Query, SelectStatement};
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, ExprTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::row::{from_json, record, waits};
 use crate::connect::Database;
@@ -13,11 +14,12 @@ use crate::error::read;
 use crate::tx::TxError;
 
 /// Takes the run whose turn it is at `now`. Nothing is written while there is none.
-pub(super) async fn claim(db: &Database, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
+pub(super) async fn claim(db: &Database, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
     loop {
         let next = turns(micros(now)).select_only().column(run::Column::ThreadId).into_tuple::<String>().one(db.reads()).await;
         let Some(thread) = read(next)? else { return Ok(None) };
-        let taken = db.writes().run((thread, micros(now)), |tx, (thread, now)| Box::pin(take(tx, thread, *now))).await?;
+        let taken = db.writes().run((thread, node.clone(), micros(now)), |tx, (thread, node, now)| Box::pin(take(tx, thread, node, *now)));
+        let taken = taken.await?;
         // Somebody else was faster there, so something has changed: look again.
         if taken.is_some() {
             return Ok(taken);
@@ -54,13 +56,13 @@ fn owned_beside() -> SelectStatement {
 }
 
 /// Takes the first run of the thread that may begin. Under the thread's lock, as admissions and ends are, so nobody else does.
-async fn take(tx: &DatabaseTransaction, of: &str, now: i64) -> Result<Option<Claimed>, TxError<StoreError>> {
+async fn take(tx: &DatabaseTransaction, of: &str, node: &NodeId, now: i64) -> Result<Option<Claimed>, TxError<StoreError>> {
     thread::Entity::find_by_id(of).lock_exclusive().one(tx).await?;
     let Some(mut row) = turns(now).filter(run::Column::ThreadId.eq(of)).one(tx).await? else { return Ok(None) };
     let taken = run::Entity::update_many()
         .col_expr(run::Column::Status, Expr::value(RunStatus::Starting.as_str()))
         .col_expr(run::Column::UpdatedAt, Expr::value(now))
-        .col_expr(run::Column::RecipeJson, Expr::value(Option::<String>::None))
+        .col_expr(run::Column::Owner, Expr::value(node.as_str()))
         .filter(run::Column::RunId.eq(row.run_id.as_str()))
         .filter(Expr::cust("runs.status = 'pending' AND runs.cancel_action IS NULL"))
         .exec(tx)
@@ -73,9 +75,15 @@ async fn take(tx: &DatabaseTransaction, of: &str, now: i64) -> Result<Option<Cla
         .filter(thread::Column::ThreadId.eq(of))
         .exec(tx)
         .await?;
-    let recipe = row.recipe_json.take().ok_or_else(|| "nothing was written down".to_owned());
-    let recipe = recipe.and_then(|text| from_json::<Recipe>(&text));
     RunStatus::Starting.as_str().clone_into(&mut row.status);
     row.updated_at = now;
-    Ok(Some(Claimed { run: record(row)?, recipe }))
+    Ok(Some(claimed(row)?))
+}
+
+/// A taken row, as it is now.
+pub(super) fn claimed(mut row: run::Model) -> Result<Claimed, DbErr> {
+    let recipe = row.recipe_json.take().ok_or_else(|| "nothing was written down".to_owned());
+    let recipe = recipe.and_then(|text| from_json::<Recipe>(&text));
+    let losses = u32::try_from(row.losses).unwrap_or(u32::MAX);
+    Ok(Claimed { run: record(row)?, losses, recipe })
 }

@@ -15,12 +15,17 @@ pub(crate) fn is_active() -> Expr {
     Expr::cust("runs.status IN ('pending', 'starting', 'running')")
 }
 
+/// Whether a process owns a run; again in the words of an index.
+pub(crate) fn is_owned() -> Expr {
+    Expr::cust("runs.status IN ('starting', 'running')")
+}
+
 /// Whether a run waits and was not told to stop; again in the words of an index.
 pub(crate) fn waits() -> Expr {
     Expr::cust("runs.status = 'pending' AND runs.cancel_action IS NULL")
 }
 
-/// The row of a new run. What it is started from is kept only if it waits.
+/// The row of a new run.
 pub(crate) fn new_row(new: &NewRun, status: RunStatus) -> run::Model {
     run::Model {
         run_id: new.run_id.to_string(),
@@ -38,8 +43,10 @@ pub(crate) fn new_row(new: &NewRun, status: RunStatus) -> run::Model {
         stop_reason: None,
         completion_json: None,
         last_batch: 0,
-        recipe_json: (status == RunStatus::Pending).then(|| json_text(&*new.recipe)),
+        recipe_json: Some(json_text(&*new.recipe)),
         webhook: new.webhook.as_deref().map(plain),
+        owner: status.is_owned().then(|| new.owner.to_string()),
+        losses: 0,
         created_at: micros(new.created_at),
         updated_at: micros(new.at),
     }

@@ -2,6 +2,7 @@
 
 mod checkpoints;
 mod events;
+mod nodes;
 mod runs;
 mod stream_bridge;
 mod webhooks;
@@ -15,7 +16,7 @@ use parking_lot::Mutex;
 pub use stream_bridge::{InvalidOption, MemoryOptions, MemoryStreamBridge};
 
 use crate::clock::SystemClock;
-use crate::ids::{RunId, SystemIds, ThreadId};
+use crate::ids::{NodeId, RunId, SystemIds, ThreadId};
 use crate::messages::Message;
 use crate::runtime::agent::AgentResolver;
 use crate::runtime::checkpoint::{CheckpointMeta, LogRange};
@@ -33,6 +34,7 @@ pub fn runtime_in_memory(agents: Arc<dyn AgentResolver>) -> Result<RuntimeParts,
         commit: stores.clone(),
         query: stores.clone(),
         delete: stores.clone(),
+        nodes: stores.clone(),
         events: stores,
         agents,
         observer: Arc::new(NullObserver),
@@ -51,6 +53,7 @@ struct Tables {
     threads: HashMap<ThreadId, Thread>,
     runs: HashMap<RunId, Run>,
     outbox: HashMap<RunId, Call>,
+    nodes: HashMap<NodeId, DateTime<Utc>>,
     /// Counts admissions, to tell the order of runs that were made at the same moment.
     admitted: u64,
 }
@@ -61,6 +64,8 @@ struct Run {
     order: u64,
     last_batch: u64,
     recipe: Option<Arc<Recipe>>,
+    owner: Option<NodeId>,
+    losses: u32,
 }
 
 /// A call that was not taken yet; without a moment it is given up.

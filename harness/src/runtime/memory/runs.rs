@@ -6,11 +6,11 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::{Call, MemoryStores, Run, StoredCheckpoint, Tables, Thread};
-use crate::ids::{CheckpointId, RunId, ThreadId};
+use crate::ids::{CheckpointId, NodeId, RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::{CheckpointWrite, expand};
 use crate::runtime::runs::store::{
-    AdmitError, Admitted, Claimed, CommitError, NewRun, Recipe, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunListQuery,
+    AdmitError, Admitted, Claimed, CommitError, NewRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunListQuery,
     RunQueryStore, RunStanding, StoreError, WebhookDelivery,
 };
 use crate::runtime::runs::{CancelAction, IfNotExists, RunCompletionData, RunRecord, RunStatus, ThreadStatus, Verdict, verdict};
@@ -62,23 +62,32 @@ impl RunCreateStore for MemoryStores {
         };
         tables.admitted += 1;
         let order = tables.admitted;
-        let recipe = (status == RunStatus::Pending).then_some(run.recipe);
-        let row = Run { record: record.clone(), order, last_batch: 0, recipe };
+        let owner = status.is_owned().then_some(run.owner);
+        let row = Run { record: record.clone(), order, last_batch: 0, recipe: Some(run.recipe), owner, losses: 0 };
         tables.runs.insert(run.run_id, row);
         Ok(Admitted { run: record, displaced })
     }
 
-    async fn claim(&self, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
+    async fn claim(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
         let mut tables = self.0.lock();
         let waiting = tables.unfinished(|record| !record.status.is_owned() && record.cancel.is_none() && record.created_at <= now);
         let free =
             |record: &RunRecord| tables.unfinished(|other| other.thread_id == record.thread_id && other.status.is_owned()).is_empty();
         let Some(next) = waiting.iter().find(|record| free(record)).map(|record| record.run_id.clone()) else { return Ok(None) };
-        Ok(tables.runs.get_mut(&next).map(|run| {
-            run.record.status = RunStatus::Starting;
-            run.record.updated_at = now;
-            let recipe = run.recipe.take().map(|recipe| Recipe::clone(&recipe)).ok_or_else(|| "nothing was written down".to_owned());
-            Claimed { run: run.record.clone(), recipe }
+        Ok(tables.runs.get_mut(&next).map(|run| run.given_to(node, now)))
+    }
+
+    async fn take_over(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
+        let mut tables = self.0.lock();
+        let tables = &mut *tables;
+        let nodes = &tables.nodes;
+        let left = |run: &&mut Run| run.record.status.is_owned() && run.owner.as_ref().is_none_or(|owner| !nodes.contains_key(owner));
+        let oldest = tables.runs.values_mut().filter(left).min_by_key(|run| (run.record.created_at, run.order));
+        Ok(oldest.map(|run| {
+            run.record.attempt += 1;
+            run.last_batch = 0;
+            run.losses += 1;
+            run.given_to(node, now)
         }))
     }
 
@@ -135,13 +144,14 @@ impl RunCommitStore for MemoryStores {
             // Given back: who had it must not write any more.
             run.record.attempt += 1;
             run.last_batch = 0;
+            run.owner = None;
         }
         thread.append(commit.events);
         for write in commit.checkpoints {
             thread.keep(write);
         }
         let Some(end) = commit.end else { return Ok(()) };
-        run.recipe = None;
+        (run.recipe, run.owner) = (None, None);
         run.record.error = end.error;
         run.record.stop_reason = end.stop_reason;
         run.record.completion = end.completion;
@@ -234,6 +244,16 @@ impl RunDeleteStore for MemoryStores {
 /// A row without an owner belongs to nobody but maintenance.
 fn owns(owner: &Option<String>, record: &RunRecord) -> bool {
     owner.is_none() || record.user_id == *owner
+}
+
+impl Run {
+    fn given_to(&mut self, node: &NodeId, now: DateTime<Utc>) -> Claimed {
+        self.record.status = RunStatus::Starting;
+        self.record.updated_at = now;
+        self.owner = Some(node.clone());
+        let recipe = self.recipe.as_deref().cloned().ok_or_else(|| "nothing was written down".to_owned());
+        Claimed { run: self.record.clone(), losses: self.losses, recipe }
+    }
 }
 
 impl Tables {

@@ -9,6 +9,8 @@ use futures_util::stream::BoxStream;
 use parking_lot::RwLock;
 
 use super::error::RunError;
+use super::live::Stop;
+use super::membership;
 use super::parts::{RunLimits, RuntimeParts};
 use super::planner::plan;
 use super::queue;
@@ -41,7 +43,8 @@ pub struct RunsFacade {
 impl RunsFacade {
     /// A runtime of these parts.
     pub fn new(parts: RuntimeParts, limits: RunLimits) -> Self {
-        Self { parts, registry: Arc::default(), limits: Arc::new(RwLock::new(limits)) }
+        let registry = Arc::new(RunRegistry::new(parts.ids.node_id()));
+        Self { parts, registry, limits: Arc::new(RwLock::new(limits)) }
     }
 
     /// Bounds for runs created from now on.
@@ -75,7 +78,17 @@ impl RunsFacade {
     #[tracing::instrument(name = "create_for_waiting", skip_all)]
     pub async fn create_for_waiting(&self, spec: RunSpec) -> Result<(RunRecord, BoxFuture<'static, WaitOutcome>), RunError> {
         let RunHandle { record, live } = self.create(spec).await?;
-        Ok((record, async move { live.ended().await.into() }.boxed()))
+        let (registry, parts) = (self.registry.clone(), self.parts.clone());
+        let waiting = {
+            let record = record.clone();
+            async move {
+                match live.ended().await {
+                    Some(outcome) => outcome.into(),
+                    None => wait_service::wait(&record, &registry, &parts).await.unwrap_or_else(|error| WaitOutcome::unknown(&error)),
+                }
+            }
+        };
+        Ok((record, waiting.boxed()))
     }
 
     /// Follows a run that exists. Without a thread the run is found by its id alone.
@@ -117,8 +130,8 @@ impl RunsFacade {
         }
         if !record.status.is_terminal() {
             self.registry.request_cancel(run, action, &self.parts).await?;
-            if let Some(live) = self.registry.live(run).filter(|_| wait) {
-                live.ended().await;
+            if wait {
+                wait_service::until_over(&record, &self.registry, &self.parts).await?;
             }
         }
         self.find(thread, run).await
@@ -160,18 +173,21 @@ impl RunsFacade {
         if self.parts.delete.delete(run).await? { Ok(()) } else { Err(RunError::NotFound(record.run_id)) }
     }
 
-    /// Ends what a former process left unfinished, and goes on with what waited there. Called once, before the first request.
-    /// Gives the number of runs ended.
+    /// Joins the processes that work on the store, goes on with what a former one left unfinished, and with what waited there.
+    /// Called once, before the first request. Gives the number of runs that were left.
     pub async fn recover(&self) -> Result<usize, RunError> {
-        let ended = recovery::end_orphans(&self.registry, &self.parts).await?;
+        membership::join(&self.registry, &self.parts).await?;
+        recovery::find_waiting(&self.registry, &self.parts).await?;
+        let left = queue::take_over(&self.registry, &self.limits, &self.parts).await?;
         queue::open(&self.registry, &self.limits, &self.parts);
-        Ok(ended)
+        Ok(left)
     }
 
-    /// Cancels every run executed here, as shutdown does when its patience ends.
-    pub fn cancel_all(&self) {
+    /// Gives every run executed here back for another process, or the next one, to go on with, as shutdown does when its patience
+    /// ends. What a run has reached is durable first.
+    pub fn hand_over_all(&self) {
         for live in self.registry.live.executed() {
-            live.cancel(CancelAction::Interrupt);
+            live.stop(Stop::HandOver);
         }
     }
 

@@ -49,9 +49,28 @@ pub(super) struct LiveRun {
     /// Cancelled, in the sense of set, once the first event is published.
     pub(super) opened: CancellationToken,
     waits: AtomicBool,
-    cancel: Mutex<Option<CancelAction>>,
+    stop: Mutex<Option<Stop>>,
     status: Mutex<RunStatus>,
-    done: watch::Sender<Option<RunOutcome>>,
+    done: watch::Sender<Option<Left>>,
+}
+
+/// Why a run that is executed here has to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Somebody cancelled it.
+    Cancel(CancelAction),
+    /// This process ends: another one goes on with the run.
+    HandOver,
+    /// This process may not own it any more.
+    Fence,
+}
+
+/// What became of a run in this process.
+#[derive(Debug, Clone)]
+enum Left {
+    Ended(RunOutcome),
+    /// It goes on elsewhere, or later.
+    Elsewhere,
 }
 
 impl LiveRun {
@@ -60,7 +79,7 @@ impl LiveRun {
             token: CancellationToken::new(),
             opened: CancellationToken::new(),
             waits: AtomicBool::new(false),
-            cancel: Mutex::new(None),
+            stop: Mutex::new(None),
             status: Mutex::new(RunStatus::Pending),
             done: watch::Sender::new(None),
         })
@@ -71,14 +90,14 @@ impl LiveRun {
         self.waits.store(waits, Ordering::Release);
     }
 
-    /// Asks the run to stop; the first action stands.
-    pub(super) fn cancel(&self, action: CancelAction) {
-        self.cancel.lock().get_or_insert(action);
+    /// Has the run stop; the first reason stands.
+    pub(super) fn stop(&self, reason: Stop) {
+        self.stop.lock().get_or_insert(reason);
         self.token.cancel();
     }
 
-    pub(super) fn cancel_action(&self) -> CancelAction {
-        self.cancel.lock().unwrap_or(CancelAction::Interrupt)
+    pub(super) fn stop_reason(&self) -> Stop {
+        self.stop.lock().unwrap_or(Stop::Cancel(CancelAction::Interrupt))
     }
 
     pub(super) fn status(&self) -> RunStatus {
@@ -92,21 +111,25 @@ impl LiveRun {
     /// Called once, when everything about the run is durable and published.
     pub(super) fn finished(&self, outcome: RunOutcome) {
         self.opened.cancel();
-        self.done.send_replace(Some(outcome));
+        self.done.send_replace(Some(Left::Ended(outcome)));
     }
 
-    /// Waits for the end.
-    pub(super) async fn ended(&self) -> RunOutcome {
+    /// Called once instead of [`LiveRun::finished`] when the run goes on without this handle.
+    pub(super) fn left(&self) {
+        self.opened.cancel();
+        self.done.send_replace(Some(Left::Elsewhere));
+    }
+
+    /// Waits until the run is over, or is no longer this process's: then the store knows more.
+    pub(super) async fn ended(&self) -> Option<RunOutcome> {
         let mut done = self.done.subscribe();
         // The sender lives in self, so waiting cannot fail while self is borrowed.
-        match done.wait_for(Option::is_some).await {
-            Ok(outcome) => outcome.clone().unwrap_or(LOST),
-            Err(_) => LOST,
+        match done.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(Left::Ended(outcome))) => Some(outcome.clone()),
+            Ok(Some(Left::Elsewhere) | None) | Err(_) => None,
         }
     }
 }
-
-const LOST: RunOutcome = RunOutcome { status: RunStatus::Error, error: None, values: None };
 
 /// The live runs by id.
 #[derive(Debug, Default)]
@@ -134,6 +157,12 @@ impl LiveRuns {
     /// Those that are executed here, not those that wait.
     pub(super) fn executed(&self) -> Vec<Arc<LiveRun>> {
         self.0.lock().values().filter(|live| live.status() != RunStatus::Pending).cloned().collect()
+    }
+
+    /// Those that wait for their turn or their time.
+    pub(super) fn waiting(&self) -> Vec<(RunId, Arc<LiveRun>)> {
+        let known = self.0.lock();
+        known.iter().filter(|(_, live)| live.waits.load(Ordering::Acquire)).map(|(id, live)| (id.clone(), live.clone())).collect()
     }
 
     /// Whether any waits here for its turn or its time.

@@ -8,6 +8,7 @@ mod error;
 mod execution;
 mod facade;
 mod live;
+mod membership;
 mod observer;
 mod parts;
 mod plan;
@@ -34,12 +35,12 @@ pub use parts::{RunLimits, RuntimeParts};
 pub use plan::ExecutionPlan;
 pub use planner::plan;
 pub use record::{RunCompletionData, RunRecord, ThreadStatus};
-pub use recovery::{ORPHAN_RECOVERED, ROLLED_BACK};
+pub use recovery::{ATTEMPTS_EXHAUSTED, NODE_LOST, ORPHAN_RECOVERED, ROLLED_BACK};
 pub use registry::RunRegistry;
 pub use slot::{MOST_WAITING, Verdict, verdict};
 pub use spec::{
-    CancelAction, CheckpointRef, DisconnectMode, Durability, IfNotExists, MultitaskStrategy, NodeSelector, RunCommand, RunConfig, RunInput,
-    RunScope, RunSpec, StreamMode, StreamModes, Visit,
+    CancelAction, CheckpointRef, DisconnectMode, Durability, IfNotExists, MultitaskStrategy, NodeSelector, Recovery, RunCommand, RunConfig,
+    RunInput, RunScope, RunSpec, StreamMode, StreamModes, Visit,
 };
 pub use status::{InvalidTransition, RunStatus};
 pub use stream_service::RunStream;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::observer::RunObserver;
-use super::store::{RunCommitStore, RunCreateStore, RunDeleteStore, RunEventStore, RunQueryStore};
+use super::spec::Recovery;
+use super::store::{NodeStore, RunCommitStore, RunCreateStore, RunDeleteStore, RunEventStore, RunQueryStore};
 use crate::clock::Clock;
 use crate::ids::IdSource;
 use crate::runtime::agent::AgentResolver;
@@ -27,6 +28,8 @@ pub struct RuntimeParts {
     pub query: Arc<dyn RunQueryStore>,
     /// Deletes runs.
     pub delete: Arc<dyn RunDeleteStore>,
+    /// Knows which processes live.
+    pub nodes: Arc<dyn NodeStore>,
     /// Reads the journal.
     pub events: Arc<dyn RunEventStore>,
     /// Finds agents.
@@ -50,6 +53,10 @@ pub struct RunLimits {
     pub max_recursion_limit: u64,
     /// Longest life of a run.
     pub wall_clock: Duration,
+    /// What becomes of a run whose process died.
+    pub recovery: Recovery,
+    /// How many processes may die with a run before it ends.
+    pub max_attempts: u32,
     /// Longest silence of an agent.
     pub idle: Duration,
     /// How long a finished run's events stay in the bridge.
@@ -64,6 +71,8 @@ impl Default for RunLimits {
             default_recursion_limit: 100,
             max_recursion_limit: 1_000,
             wall_clock: Duration::from_secs(24 * 60 * 60),
+            recovery: Recovery::Resume,
+            max_attempts: 3,
             idle: Duration::from_secs(10 * 60),
             stream_retention: Duration::from_secs(24 * 60 * 60),
             max_trace_chars: 10_240,

@@ -1,4 +1,5 @@
-//! Runs that wait: the store keeps them and says whose turn it is; this starts them, or ends those that never begin.
+//! Runs that wait, and those whose process died: the store keeps them and says whose turn it is; this starts them, or ends
+//! those that never go on.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -8,16 +9,18 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use parking_lot::RwLock;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
-use super::live::RunOutcome;
+use super::error::RunError;
+use super::live::{RunOutcome, Stop};
 use super::parts::{RunLimits, RuntimeParts};
 use super::planner::plan;
 use super::record::{RunRecord, ThreadStatus};
-use super::recovery::{self, ROLLED_BACK};
+use super::recovery::{self, Fate, ORPHAN_RECOVERED, ROLLED_BACK, fate};
 use super::registry::{RunRegistry, RunTicket};
 use super::spec::{CancelAction, IfNotExists, RunScope};
 use super::status::RunStatus;
-use super::store::{Claimed, CommitError, RunCommit, RunEnd, StoreError};
+use super::store::{Claimed, RunCommit, RunEnd, StoreError};
 use super::supervisor::launch;
 use crate::runtime::actor_context::{self, Owner};
 use crate::runtime::serialization::error_frame;
@@ -26,8 +29,21 @@ use crate::runtime::tasks::{TaskKind, panic_text};
 
 /// The longest that a turn goes unnoticed: what another process did rings no bell here.
 const LOOK: Duration = Duration::from_secs(2);
+/// How often runs are looked for that were told to stop while they waited, by a process that died then.
+const SWEEP: Duration = Duration::from_secs(30);
 /// The longest that starting one run may keep the others waiting.
 const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// Goes on with the runs whose processes are gone. At a start with the store for itself, these are all that somebody owned.
+/// Gives their number.
+pub(super) async fn take_over(
+    registry: &Arc<RunRegistry>,
+    limits: &Arc<RwLock<RunLimits>>,
+    parts: &RuntimeParts,
+) -> Result<usize, RunError> {
+    let queue = Queue { registry: registry.clone(), limits: limits.clone(), parts: parts.clone() };
+    Ok(queue.try_take_over_all().await?)
+}
 
 /// Wakes the queue when somebody's turn may have come.
 #[derive(Debug, Default)]
@@ -49,11 +65,22 @@ pub(super) fn open(registry: &Arc<RunRegistry>, limits: &Arc<RwLock<RunLimits>>,
         return registry.doorbell.ring();
     }
     let queue = Queue { registry: registry.clone(), limits: limits.clone(), parts: parts.clone() };
+    let mut swept = Instant::now();
     parts.tasks.spawn(TaskKind::Service, "run queue", async move {
         let stop = queue.parts.tasks.token().clone();
         // What was claimed is started: looking is not given up half way.
         while !stop.is_cancelled() {
             let pause = queue.start_all().await;
+            if queue.registry.membership.is_shared() {
+                queue.take_over_all().await;
+                queue.follow_elsewhere().await;
+                if swept.elapsed() >= SWEEP {
+                    swept = Instant::now();
+                    if let Err(error) = recovery::find_waiting(&queue.registry, &queue.parts).await {
+                        tracing::warn!(%error, "runs that wait cannot be looked through");
+                    }
+                }
+            }
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = queue.registry.doorbell.rings.notified() => {}
@@ -88,62 +115,104 @@ impl Queue {
                 return Ok(LOOK);
             }
             let now = self.parts.clock.now();
-            let Some(claimed) = self.parts.create.claim(now).await? else {
+            let Some(claimed) = self.parts.create.claim(&self.registry.membership.node(), now).await? else {
                 let due = self.parts.create.next_due(now).await?;
                 return Ok(due.and_then(|due| (due - now).to_std().ok()).map_or(LOOK, |wait| wait.min(LOOK)));
             };
-            let limits = *self.limits.read();
-            let run = claimed.run.clone();
-            let work = AssertUnwindSafe(start(claimed, limits, &self.registry, &self.parts));
-            // One run that cannot be started must not keep all others waiting.
-            let failed = match tokio::time::timeout(START_LIMIT, work.catch_unwind()).await {
-                Ok(Ok(())) => None,
-                Ok(Err(panic)) => Some(panic_text(panic.as_ref())),
-                Err(_) => Some("its agent was not assembled in time".to_owned()),
-            };
-            if let Some(why) = failed {
-                give_up(&run, &why, &self.registry, &self.parts).await;
+            self.begin(claimed).await;
+        }
+    }
+
+    async fn take_over_all(&self) {
+        match self.try_take_over_all().await {
+            Ok(0) => {}
+            Ok(runs) => tracing::warn!(runs, "took over runs whose process is gone"),
+            Err(error) => tracing::warn!(%error, "runs whose process is gone cannot be taken over yet"),
+        }
+    }
+
+    async fn try_take_over_all(&self) -> Result<usize, StoreError> {
+        let mut taken = 0;
+        while !self.parts.tasks.token().is_cancelled() {
+            let next = self.parts.create.take_over(&self.registry.membership.node(), self.parts.clock.now()).await?;
+            let Some(claimed) = next else { break };
+            self.begin(claimed).await;
+            taken += 1;
+        }
+        Ok(taken)
+    }
+
+    /// Starts a run. One that cannot be started must not keep all others waiting.
+    async fn begin(&self, claimed: Claimed) {
+        let limits = *self.limits.read();
+        let run = claimed.run.clone();
+        let work = AssertUnwindSafe(start(claimed, limits, &self.registry, &self.parts));
+        let failed = match tokio::time::timeout(START_LIMIT, work.catch_unwind()).await {
+            Ok(Ok(())) => None,
+            Ok(Err(panic)) => Some(panic_text(panic.as_ref())),
+            Err(_) => Some("its agent was not assembled in time".to_owned()),
+        };
+        if let Some(why) = failed {
+            give_up(&run, ORPHAN_RECOVERED, &why, &self.registry, &self.parts).await;
+        }
+    }
+
+    /// Lets go of runs that waited here and that another process has taken.
+    async fn follow_elsewhere(&self) {
+        for (run_id, live) in self.registry.live.waiting() {
+            match self.parts.query.get(&run_id, &Owner::None).await {
+                Ok(Some(run)) if run.status == RunStatus::Pending => {}
+                Ok(_) => {
+                    self.registry.live.remove(&run_id);
+                    live.left();
+                }
+                Err(error) => tracing::warn!(%run_id, %error, "what became of a run that waits cannot be read"),
             }
         }
     }
 }
 
-/// Starts a run whose turn has come, from what was written down of it.
+/// Starts a run whose turn has come, from what was written down of it, or ends it if it lost too much.
 async fn start(claimed: Claimed, limits: RunLimits, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
-    let Claimed { run, recipe } = claimed;
+    let Claimed { run, losses, recipe } = claimed;
     let live = registry.live.get_or_insert(&run.run_id);
     // A cancel that came between the claim and the handle found nobody to tell.
     match parts.query.get(&run.run_id, &Owner::None).await {
         Ok(now) => {
             if let Some(action) = now.and_then(|now| now.cancel) {
-                live.cancel(action);
+                live.stop(Stop::Cancel(action));
             }
         }
         Err(error) => tracing::warn!(run_id = %run.run_id, %error, "whether a run was told to stop cannot be read"),
     }
     let recipe = match recipe {
         Ok(recipe) => recipe,
-        Err(reason) => return give_up(&run, &format!("the run cannot be read: {reason}"), registry, parts).await,
+        Err(reason) => return give_up(&run, ORPHAN_RECOVERED, &format!("the run cannot be read: {reason}"), registry, parts).await,
     };
+    if let Fate::End(reason, why) = fate(&run, &recipe.spec, losses, &limits) {
+        return give_up(&run, reason, why, registry, parts).await;
+    }
     let mut spec = recipe.spec;
     spec.run_id = Some(run.run_id.clone());
     spec.scope = RunScope::Stateful { thread_id: run.thread_id.clone(), if_not_exists: IfNotExists::Reject };
     spec.metadata.clone_from(&run.metadata);
+    spec.kwargs.clone_from(&run.kwargs);
     let resolved = parts.agents.resolve(&spec.assistant, &spec.config.options);
     match actor_context::scope(recipe.actor.clone(), resolved).await {
         Ok(agent) => {
             let plan = plan(spec, agent, recipe.actor, &limits, &*parts.ids);
             launch(RunTicket { record: run, live }, plan, registry, parts);
         }
-        Err(error) => give_up(&run, &error.to_string(), registry, parts).await,
+        Err(error) => give_up(&run, ORPHAN_RECOVERED, &error.to_string(), registry, parts).await,
     }
 }
 
 /// Ends a run whose turn has come and that cannot be started.
-async fn give_up(run: &RunRecord, why: &str, registry: &RunRegistry, parts: &RuntimeParts) {
+async fn give_up(run: &RunRecord, reason: &'static str, why: &str, registry: &RunRegistry, parts: &RuntimeParts) {
     tracing::error!(run_id = %run.run_id, reason = why, "a run cannot be started");
-    if let Err(error) = recovery::end_orphan(run, why, parts).await {
-        tracing::error!(run_id = %run.run_id, %error, "its end cannot be stored; it is recovered at the next start");
+    recovery::end_orphan(run, reason, why, parts).await;
+    if run.cancel == Some(CancelAction::Interrupt) {
+        return close(run, RunOutcome { status: RunStatus::Interrupted, error: None, values: None }, registry, parts).await;
     }
     let key = StreamKey { run_id: run.run_id.clone(), attempt: run.attempt };
     let data = error_frame("RunError", why).data.into_bytes();
@@ -159,17 +228,15 @@ async fn give_up(run: &RunRecord, why: &str, registry: &RunRegistry, parts: &Run
     .await;
 }
 
-/// Ends a run that waits and was told to stop. Who waits for it is told; it leaves nothing in its thread.
+/// Ends a run that waits and was told to stop. Who waits for it is told; unless it was at work before, it leaves nothing in its
+/// thread.
 pub(super) async fn end_unstarted(run: &RunRecord, registry: &RunRegistry, parts: &RuntimeParts) {
+    if run.attempt > 1 {
+        return give_up(run, ORPHAN_RECOVERED, recovery::LOST, registry, parts).await;
+    }
     let rolled_back = run.cancel == Some(CancelAction::Rollback);
     let status = RunStatus::Interrupted;
     let commit = RunCommit {
-        run_id: run.run_id.clone(),
-        thread_id: run.thread_id.clone(),
-        attempt: run.attempt,
-        advance: None,
-        events: Vec::new(),
-        checkpoints: Vec::new(),
         end: Some(RunEnd {
             status,
             error: None,
@@ -181,16 +248,9 @@ pub(super) async fn end_unstarted(run: &RunRecord, registry: &RunRegistry, parts
             // It has none: the thread is left as its newest one says.
             discard_checkpoints: true,
         }),
-        batch: 0,
-        at: parts.clock.now(),
+        ..RunCommit::new(run.run_id.clone(), run.thread_id.clone(), run.attempt, parts.clock.now())
     };
-    match parts.commit.commit(commit).await {
-        Ok(()) => {}
-        Err(CommitError::Store(error)) => {
-            tracing::error!(run_id = %run.run_id, %error, "the end of a waiting run cannot be stored; it never begins all the same");
-        }
-        Err(refused) => tracing::info!(run_id = %run.run_id, reason = %refused, "a waiting run was ended by somebody else"),
-    }
+    recovery::end_somehow(commit, parts).await;
     close(run, RunOutcome { status, error: None, values: None }, registry, parts).await;
 }
 

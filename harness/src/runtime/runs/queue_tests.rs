@@ -100,7 +100,8 @@ async fn a_delayed_run_keeps_the_thread_busy_and_begins_in_time() {
 async fn what_waited_when_the_process_died_begins_in_its_order_after_the_restart() {
     as_user(async {
         let before = facade();
-        let first = before.create_background(queued("hang")).await.unwrap();
+        let hang = RunSpec { recovery: Some(Recovery::Fail), ..queued("hang") };
+        let first = before.create_background(hang).await.unwrap();
         wait_for_tokens(&before, &first.run_id).await;
         let second = before.create_background(queued("finish")).await.unwrap();
         let third = before.create_background(queued("fail")).await.unwrap();

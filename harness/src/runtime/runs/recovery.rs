@@ -1,54 +1,78 @@
-//! After a crash: ends the runs that nobody works on any more, without losing what their callers were told was accepted.
+//! After a crash: what becomes of the runs that nobody works on any more. What their callers were told was accepted is never lost.
+
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::error::RunError;
-use super::parts::RuntimeParts;
+use super::parts::{RunLimits, RuntimeParts};
 use super::queue::end_unstarted;
 use super::record::{RunRecord, ThreadStatus};
 use super::registry::RunRegistry;
-use super::spec::CancelAction;
+use super::spec::{CancelAction, Durability, Recovery, RunSpec};
 use super::status::RunStatus;
 use super::store::{CommitError, NewRunEvent, RunCommit, RunEnd, WebhookCall, category};
 use crate::messages::Message;
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, HistoryQuery};
+use crate::runtime::tasks::TaskKind;
 use crate::state::{StateUpdate, ThreadState};
 
 /// The stop reason of a run whose process died.
 pub const ORPHAN_RECOVERED: &str = "orphan_recovered";
 
-/// What is said of a run whose process died.
-pub(super) const LOST: &str = "the process that executed the run ended before it";
-
 /// The stop reason of a run that was undone.
 pub const ROLLED_BACK: &str = "rolled_back";
 
-/// Ends every run that somebody owned as an error, or as interrupted where a cancel had been asked for. The input of a run that
-/// died before its first checkpoint joins the thread now: it was acknowledged. What waits goes on waiting, unless it was told to
-/// stop.
-pub(super) async fn end_orphans(registry: &RunRegistry, parts: &RuntimeParts) -> Result<usize, RunError> {
-    let mut orphans = parts.query.unfinished().await?;
-    for waiting in orphans.iter().filter(|run| !run.status.is_owned() && run.cancel.is_none()) {
-        // Known from now on: who asks for its stream or its end waits for its turn.
-        registry.live.get_or_insert(&waiting.run_id).set_waiting(true);
-    }
-    orphans.retain(|run| run.status.is_owned() || run.cancel.is_some());
-    let count = orphans.len();
-    for orphan in orphans {
-        if !orphan.status.is_owned() {
-            end_unstarted(&orphan, registry, parts).await;
-            continue;
-        }
-        // One that cannot be ended must not keep the others, or the server, from going on.
-        if let Err(error) = end_orphan(&orphan, LOST, parts).await {
-            tracing::error!(run_id = %orphan.run_id, thread_id = %orphan.thread_id, %error, "a run left behind cannot be ended");
-        }
-    }
-    Ok(count)
+/// What is said of a run whose process died.
+pub(super) const LOST: &str = "the process that executed the run ended before it";
+
+/// What is said of a run whose processes died one after the other.
+const EXHAUSTED: &str = "every process that executed the run ended before it";
+
+/// The wait between later tries of an end that nobody waits for any more.
+const END_LATER: Duration = Duration::from_secs(5);
+
+/// The stop reason of a run that kept its steps to itself until its end, and whose process died.
+pub const NODE_LOST: &str = "node_lost";
+
+/// The stop reason of a run whose processes died one after the other.
+pub const ATTEMPTS_EXHAUSTED: &str = "attempts_exhausted";
+
+/// What becomes of a run that was taken: it starts, anew or where it was, or it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Start,
+    /// With this stop reason and text.
+    End(&'static str, &'static str),
 }
 
-/// Ends one run that nobody executes, because of `why`.
-pub(super) async fn end_orphan(run: &RunRecord, why: &str, parts: &RuntimeParts) -> Result<(), RunError> {
+/// Decides by how many owners died with the run (section 3.6 of the reliability contract).
+pub(super) fn fate(run: &RunRecord, spec: &RunSpec, losses: u32, limits: &RunLimits) -> Fate {
+    match losses {
+        0 => Fate::Start,
+        _ if run.cancel.is_some() => Fate::End(ORPHAN_RECOVERED, LOST),
+        _ if limits.recovery == Recovery::Fail || spec.recovery == Some(Recovery::Fail) => Fate::End(ORPHAN_RECOVERED, LOST),
+        _ if spec.durability == Durability::Exit => Fate::End(NODE_LOST, LOST),
+        lost if lost >= limits.max_attempts => Fate::End(ATTEMPTS_EXHAUSTED, EXHAUSTED),
+        _ => Fate::Start,
+    }
+}
+
+/// Makes known what waits, so that who asks for it waits for its turn, and ends what was told to stop meanwhile.
+pub(super) async fn find_waiting(registry: &RunRegistry, parts: &RuntimeParts) -> Result<(), RunError> {
+    let unfinished = parts.query.unfinished().await?;
+    for run in unfinished.iter().filter(|run| !run.status.is_owned()) {
+        if run.cancel.is_some() {
+            end_unstarted(run, registry, parts).await;
+        } else {
+            registry.live.get_or_insert(&run.run_id).set_waiting(true);
+        }
+    }
+    Ok(())
+}
+
+/// Ends one run that this process owns and nobody executes, because of `why`. A store that fails is asked again later.
+pub(super) async fn end_orphan(run: &RunRecord, reason: &'static str, why: &str, parts: &RuntimeParts) {
     let rolled_back = run.cancel == Some(CancelAction::Rollback);
     let restored = if rolled_back { Ok((Vec::new(), Vec::new())) } else { lost_input(run, parts).await };
     let (checkpoints, events) = restored.unwrap_or_else(|error| {
@@ -56,16 +80,12 @@ pub(super) async fn end_orphan(run: &RunRecord, why: &str, parts: &RuntimeParts)
         (Vec::new(), Vec::new())
     });
     let (status, error, stop_reason) = match run.cancel {
-        Some(CancelAction::Interrupt) => (RunStatus::Interrupted, None, ORPHAN_RECOVERED),
+        Some(CancelAction::Interrupt) => (RunStatus::Interrupted, None, reason),
         Some(CancelAction::Rollback) => (RunStatus::Error, Some("Rolled back by user".to_owned()), ROLLED_BACK),
-        None => (RunStatus::Error, Some(why.to_owned()), ORPHAN_RECOVERED),
+        None => (RunStatus::Error, Some(why.to_owned()), reason),
     };
     let webhook = webhook_of(run, error.as_deref());
     let commit = RunCommit {
-        run_id: run.run_id.clone(),
-        thread_id: run.thread_id.clone(),
-        attempt: run.attempt,
-        advance: None,
         events,
         checkpoints,
         end: Some(RunEnd {
@@ -78,16 +98,42 @@ pub(super) async fn end_orphan(run: &RunRecord, why: &str, parts: &RuntimeParts)
             webhook,
             discard_checkpoints: rolled_back,
         }),
-        batch: 0,
-        at: parts.clock.now(),
+        ..RunCommit::new(run.run_id.clone(), run.thread_id.clone(), run.attempt, parts.clock.now())
     };
-    match parts.commit.commit(commit).await {
-        Ok(()) if rolled_back => parts.events.delete_run(&run.thread_id, &run.run_id).await?,
-        Ok(()) => tracing::warn!(run_id = %run.run_id, thread_id = %run.thread_id, %status, "ended a run that its process left behind"),
-        Err(CommitError::Store(error)) => return Err(error.into()),
-        Err(refused) => tracing::info!(run_id = %run.run_id, reason = %refused, "an unfinished run was ended by somebody else"),
+    tracing::warn!(run_id = %run.run_id, thread_id = %run.thread_id, %status, reason = stop_reason, "ending a run that nobody executes");
+    end_somehow(commit, parts).await;
+    if rolled_back && let Err(error) = parts.events.delete_run(&run.thread_id, &run.run_id).await {
+        tracing::warn!(run_id = %run.run_id, %error, "the journal rows of a rolled-back run stay");
     }
-    Ok(())
+}
+
+/// Stores an end; when the store fails, tries again in the background for as long as the process lives.
+pub(super) async fn end_somehow(commit: RunCommit, parts: &RuntimeParts) {
+    match parts.commit.commit(commit.clone()).await {
+        Ok(()) => {}
+        Err(CommitError::Store(error)) => {
+            tracing::error!(run_id = %commit.run_id, %error, "the end of a run cannot be stored yet");
+            keep_trying(commit, parts);
+        }
+        Err(refused) => tracing::info!(run_id = %commit.run_id, reason = %refused, "an unfinished run was ended by somebody else"),
+    }
+}
+
+/// Tries to store an end that nobody waits for any more.
+pub(super) fn keep_trying(end: RunCommit, parts: &RuntimeParts) {
+    let (store, stop) = (parts.commit.clone(), parts.tasks.token().clone());
+    parts.tasks.spawn(TaskKind::Service, "run end", async move {
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(END_LATER) => {}
+            }
+            match store.commit(end.clone()).await {
+                Err(CommitError::Store(_)) => {}
+                _ => return tracing::info!(run_id = %end.run_id, "the end of the run is stored at last"),
+            }
+        }
+    });
 }
 
 /// What the webhook of a run is told that nobody executed to its end.
@@ -100,7 +146,7 @@ pub(super) fn webhook_of(run: &RunRecord, error: Option<&str>) -> Option<Webhook
 async fn lost_input(run: &RunRecord, parts: &RuntimeParts) -> Result<(Vec<CheckpointWrite>, Vec<NewRunEvent>), RunError> {
     let messages = accepted_messages(&run.kwargs);
     let newest = parts.checkpointer.list_meta(&run.thread_id, &HistoryQuery { limit: 1, ..HistoryQuery::default() }).await?;
-    if messages.is_empty() || newest.first().is_some_and(|meta| meta.run_id.as_ref() == Some(&run.run_id)) {
+    if messages.is_empty() || newest.first().is_some_and(|meta| has_input_of(run, meta)) {
         return Ok((Vec::new(), Vec::new()));
     }
     let head = parts.checkpointer.get(&run.thread_id, None).await?;
@@ -148,7 +194,16 @@ fn accepted_messages(kwargs: &Value) -> Vec<Message> {
     }
 }
 
+/// Whether the checkpoint is the run's own and not the one from before its input.
+fn has_input_of(run: &RunRecord, meta: &CheckpointMeta) -> bool {
+    meta.run_id.as_ref() == Some(&run.run_id) && meta.source != CheckpointSource::Input
+}
+
 /// The message with an id, made now if the client gave none.
 fn identified(message: Message, parts: &RuntimeParts) -> Message {
     if message.id.is_some() { message } else { message.with(|body| body.id = Some(parts.ids.message_id())) }
 }
+
+#[cfg(test)]
+#[path = "recovery_tests.rs"]
+mod tests;

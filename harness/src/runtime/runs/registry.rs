@@ -7,20 +7,18 @@ use chrono::{DateTime, Utc};
 use tokio::sync::broadcast;
 
 use super::error::RunError;
-use super::live::{LiveRun, LiveRuns};
+use super::live::{LiveRun, LiveRuns, Stop};
+use super::membership::Membership;
 use super::parts::RuntimeParts;
 use super::plan::ExecutionPlan;
 use super::queue::{Doorbell, end_unstarted};
 use super::record::RunRecord;
-use super::recovery;
+use super::recovery::{self, ORPHAN_RECOVERED};
 use super::spec::CancelAction;
 use super::store::{AdmitError, NewRun, Recipe};
-use crate::ids::{RunId, ThreadId};
+use crate::ids::{NodeId, RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::tasks::TaskKind;
-
-/// How often a run of another process is looked at while waiting for its end.
-pub(super) const REMOTE_POLL: Duration = Duration::from_millis(100);
 
 /// How often, and how long after one another, to look for a run whose admission may or may not have been written.
 const ABANDON_LOOKS: u32 = 60;
@@ -47,6 +45,7 @@ pub(super) enum Admission {
 pub struct RunRegistry {
     pub(super) live: LiveRuns,
     pub(super) doorbell: Doorbell,
+    pub(super) membership: Membership,
     /// Says on which thread a run begins here.
     pub(super) launches: broadcast::Sender<ThreadId>,
 }
@@ -54,13 +53,17 @@ pub struct RunRegistry {
 /// A viewer of a thread that is farther behind looks for itself.
 const LAUNCHES_KEPT: usize = 256;
 
-impl Default for RunRegistry {
-    fn default() -> Self {
-        Self { live: LiveRuns::default(), doorbell: Doorbell::default(), launches: broadcast::Sender::new(LAUNCHES_KEPT) }
-    }
-}
-
 impl RunRegistry {
+    /// Without runs, for the process `node`.
+    pub(super) fn new(node: NodeId) -> Self {
+        Self {
+            live: LiveRuns::default(),
+            doorbell: Doorbell::default(),
+            membership: Membership::new(node),
+            launches: broadcast::Sender::new(LAUNCHES_KEPT),
+        }
+    }
+
     /// Admits the plan, and tells those to stop that are in its way if its strategy says so. When it returns, the run is committed.
     #[tracing::instrument(name = "admit", skip_all)]
     pub(super) async fn admit(
@@ -75,7 +78,7 @@ impl RunRegistry {
             // Its handle belongs to the run that is there.
             return Err(AdmitError::RunExists(plan.run_id.clone()).into());
         }
-        let new = new_run(plan, recipe, parts);
+        let new = new_run(plan, recipe, self.membership.node(), parts);
         let made_at = new.created_at;
         let admitted = match parts.create.admit(new).await {
             Ok(admitted) => admitted,
@@ -116,7 +119,7 @@ impl RunRegistry {
         if !record.status.is_owned() {
             end_unstarted(record, self, parts).await;
         } else if let Some(live) = self.live.get(&record.run_id) {
-            live.cancel(record.cancel.unwrap_or(CancelAction::Interrupt));
+            live.stop(Stop::Cancel(record.cancel.unwrap_or(CancelAction::Interrupt)));
         }
     }
 
@@ -125,7 +128,7 @@ impl RunRegistry {
     }
 }
 
-fn new_run(plan: &ExecutionPlan, recipe: Arc<Recipe>, parts: &RuntimeParts) -> NewRun {
+fn new_run(plan: &ExecutionPlan, recipe: Arc<Recipe>, owner: NodeId, parts: &RuntimeParts) -> NewRun {
     let now = parts.clock.now();
     let delay = chrono::TimeDelta::from_std(plan.delay).unwrap_or_default();
     NewRun {
@@ -142,6 +145,7 @@ fn new_run(plan: &ExecutionPlan, recipe: Arc<Recipe>, parts: &RuntimeParts) -> N
         model_name: plan.options.get("model_name").and_then(serde_json::Value::as_str).map(str::to_owned),
         webhook: plan.webhook.clone(),
         recipe,
+        owner,
         created_at: now.checked_add_signed(delay).unwrap_or(now),
         at: now,
     }
@@ -163,12 +167,10 @@ fn abandon(run_id: RunId, made_at: DateTime<Utc>, registry: &Arc<RunRegistry>, p
                 return;
             }
             let waits_or_works_here = !run.status.is_owned() || registry.live(&run_id).is_some();
-            let ended = if waits_or_works_here {
-                registry.request_cancel(&run_id, CancelAction::Interrupt, &parts).await
-            } else {
-                recovery::end_orphan(&run, recovery::LOST, &parts).await
-            };
-            match ended {
+            if !waits_or_works_here {
+                return recovery::end_orphan(&run, ORPHAN_RECOVERED, recovery::LOST, &parts).await;
+            }
+            match registry.request_cancel(&run_id, CancelAction::Interrupt, &parts).await {
                 Ok(()) => return,
                 Err(error) => tracing::warn!(%run_id, %error, "a run that was not acknowledged cannot be ended yet"),
             }

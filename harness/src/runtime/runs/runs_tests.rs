@@ -133,6 +133,7 @@ pub(super) fn spec(assistant: &str) -> RunSpec {
         interrupt_after: NodeSelector::None,
         multitask: MultitaskStrategy::Reject,
         delay: Duration::ZERO,
+        recovery: None,
         webhook: None,
         on_disconnect: DisconnectMode::Continue,
         checkpoint: None,
@@ -349,10 +350,10 @@ async fn a_deleted_run_is_gone_with_what_it_wrote_but_an_active_one_stays() {
 }
 
 #[tokio::test]
-async fn an_orphan_is_ended_and_its_accepted_input_joins_the_thread() {
+async fn a_run_that_cannot_be_begun_again_is_ended_and_its_accepted_input_joins_the_thread() {
     as_user(async {
         let facade = facade();
-        // Admitted by a process that died before it could do anything.
+        // Admitted by a process that died before it could do anything; no agent of its name is left.
         let parts = facade.parts().clone();
         let left = crate::testkit::new_run("left", "t1");
         let kwargs = spec("finish").kwargs;

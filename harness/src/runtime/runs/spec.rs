@@ -48,6 +48,9 @@ pub struct RunSpec {
     pub multitask: MultitaskStrategy,
     /// How long the run waits before it may begin.
     pub delay: Duration,
+    /// What becomes of it when its process dies, if not what the installation says.
+    #[serde(default)]
+    pub recovery: Option<Recovery>,
     /// Where the run's end is told.
     pub webhook: Option<String>,
     /// What happens when the creating client goes away.
@@ -80,6 +83,7 @@ impl RunSpec {
             interrupt_after: NodeSelector::None,
             multitask: MultitaskStrategy::Reject,
             delay: Duration::ZERO,
+            recovery: None,
             webhook: None,
             on_disconnect: DisconnectMode::Continue,
             checkpoint: None,
@@ -154,6 +158,17 @@ pub struct Visit {
     /// What it works on instead of the state: messages for the model, calls for the tools.
     #[serde(default)]
     pub input: Option<Value>,
+}
+
+/// What becomes of a run whose process died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Recovery {
+    /// It goes on where its last checkpoint stands.
+    #[default]
+    Resume,
+    /// It ends as an error.
+    Fail,
 }
 
 /// When a run's checkpoints become durable.

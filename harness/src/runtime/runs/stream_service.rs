@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::stream::{self, BoxStream, StreamExt};
+use tokio::time::Instant;
 
 use super::error::RunError;
 use super::live::LiveRun;
@@ -15,7 +16,11 @@ use super::status::RunStatus;
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::serialization::error_frame;
-use crate::runtime::stream_bridge::{EventId, ResumeFrom, ResumeResult, StreamEvent, StreamItem, TerminalKind};
+use crate::runtime::stream_bridge::{EventId, ResumeFrom, ResumeResult, StreamEvent, StreamItem, Subscription, TerminalKind};
+
+/// How long, and how often, a run that is at work somewhere is looked for. Within the time that taking it over may need.
+const OPENING_LIMIT: Duration = Duration::from_secs(20);
+const OPENING_LOOK: Duration = Duration::from_millis(250);
 
 /// A run's events as one viewer gets them.
 pub struct RunStream {
@@ -46,12 +51,12 @@ pub(super) async fn subscribe(
 ) -> Result<RunStream, RunError> {
     let live = registry.live(&record.run_id);
     if let Some(live) = live.filter(|live| live.status() == RunStatus::Pending) {
-        return Ok(from_its_beginning(record, live, heartbeat, parts));
+        return Ok(from_its_beginning(record, live, from, heartbeat, parts));
     }
     if let Some(live) = registry.live(&record.run_id) {
         live.opened.cancelled().await;
     }
-    let subscription = parts.bridge.subscribe(&record.run_id, from, heartbeat).await?;
+    let subscription = found(record, from, heartbeat, registry, parts).await?;
     let (resume, items) = if subscription.resume == ResumeResult::Unknown {
         // The bridge has forgotten the run, or never knew it. What the store says of it is still an answer.
         let record = parts.query.get(&record.run_id, &Owner::None).await?.unwrap_or_else(|| record.clone());
@@ -62,8 +67,31 @@ pub(super) async fn subscribe(
     Ok(RunStream { run_id: record.run_id.clone(), thread_id: record.thread_id.clone(), resume, items })
 }
 
+/// The bridge's stream of a run. With several processes it may open a moment from now: the run is being taken by one of them.
+async fn found(
+    record: &RunRecord,
+    from: ResumeFrom,
+    heartbeat: Duration,
+    registry: &RunRegistry,
+    parts: &RuntimeParts,
+) -> Result<Subscription, RunError> {
+    let until = Instant::now() + OPENING_LIMIT;
+    loop {
+        let subscription = parts.bridge.subscribe(&record.run_id, from, heartbeat).await?;
+        let missing = subscription.resume == ResumeResult::Unknown && registry.membership.is_shared() && Instant::now() < until;
+        if !missing {
+            return Ok(subscription);
+        }
+        let over = parts.query.get(&record.run_id, &Owner::None).await?.is_none_or(|now| now.status.is_terminal());
+        if over {
+            return Ok(subscription);
+        }
+        tokio::time::sleep(OPENING_LOOK).await;
+    }
+}
+
 /// Follows a run that waits: heartbeats until it begins, then all of it.
-fn from_its_beginning(record: &RunRecord, live: Arc<LiveRun>, heartbeat: Duration, parts: &RuntimeParts) -> RunStream {
+fn from_its_beginning(record: &RunRecord, live: Arc<LiveRun>, from: ResumeFrom, heartbeat: Duration, parts: &RuntimeParts) -> RunStream {
     let beats = stream::unfold(heartbeat, |heartbeat| async move {
         match heartbeat.is_zero() {
             true => std::future::pending::<()>().await,
@@ -74,7 +102,7 @@ fn from_its_beginning(record: &RunRecord, live: Arc<LiveRun>, heartbeat: Duratio
     let (bridge, run_id) = (parts.bridge.clone(), record.run_id.clone());
     let opened = async move { live.opened.cancelled().await };
     let events = stream::once(async move {
-        match bridge.subscribe(&run_id, ResumeFrom::Start, heartbeat).await {
+        match bridge.subscribe(&run_id, from, heartbeat).await {
             Ok(subscription) if subscription.resume != ResumeResult::Unknown => subscription.items,
             Ok(_) => stream::iter([StreamItem::Aborted]).boxed(),
             Err(error) => {

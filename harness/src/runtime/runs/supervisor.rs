@@ -10,7 +10,7 @@ use super::live::{LiveRun, RunOutcome};
 use super::parts::RuntimeParts;
 use super::plan::ExecutionPlan;
 use super::record::RunRecord;
-use super::recovery;
+use super::recovery::{self, ORPHAN_RECOVERED};
 use super::registry::{RunRegistry, RunTicket};
 use super::status::RunStatus;
 use crate::ids::RunId;
@@ -37,14 +37,17 @@ pub(super) fn launch(ticket: RunTicket, plan: ExecutionPlan, registry: &Arc<RunR
         let (record, live, registry, parts) = (record.clone(), live.clone(), registry.clone(), parts.clone());
         let actor = plan.actor.clone();
         actor_context::scope(actor, async move {
-            let run_id = record.run_id.clone();
+            let (run_id, attempt) = (record.run_id.clone(), record.attempt);
             let execution = AssertUnwindSafe(execution::run(plan, record, parts.clone(), live.clone()));
             let outcome = match execution.catch_unwind().await {
                 Ok(outcome) => outcome,
-                Err(panic) => end_panicked(&run_id, &panic_text(panic.as_ref()), &parts).await,
+                Err(panic) => Some(end_panicked(&run_id, attempt, &panic_text(panic.as_ref()), &parts).await),
             };
             registry.live.remove(&run_id);
-            live.finished(outcome);
+            match outcome {
+                Some(outcome) => live.finished(outcome),
+                None => live.left(),
+            }
             if registry.live.any_waiting() {
                 registry.doorbell.ring();
             }
@@ -59,19 +62,17 @@ pub(super) fn launch(ticket: RunTicket, plan: ExecutionPlan, registry: &Arc<RunR
 
 /// What an agent does wrong is caught within the execution. This is for the rest: the run ends all the same, as if its process
 /// had died.
-async fn end_panicked(run_id: &RunId, panic: &str, parts: &RuntimeParts) -> RunOutcome {
+async fn end_panicked(run_id: &RunId, attempt: u32, panic: &str, parts: &RuntimeParts) -> RunOutcome {
     tracing::error!(panic, "the execution of a run panicked");
     match parts.query.get(run_id, &Owner::None).await {
-        Ok(Some(run)) if !run.status.is_terminal() => {
-            if let Err(error) = recovery::end_orphan(&run, recovery::LOST, parts).await {
-                tracing::error!(%error, "the end of the run cannot be stored; it is recovered at the next start");
-            }
+        Ok(Some(run)) if !run.status.is_terminal() && run.attempt == attempt => {
+            recovery::end_orphan(&run, ORPHAN_RECOVERED, recovery::LOST, parts).await;
         }
         Ok(_) => {}
         Err(error) => tracing::error!(%error, "the run cannot be read; it is recovered at the next start"),
     }
     let (name, text) = ("InternalError", "the run failed unexpectedly");
-    let key = StreamKey { run_id: run_id.clone(), attempt: u32::MAX };
+    let key = StreamKey { run_id: run_id.clone(), attempt };
     let data = error_frame(name, text).data.into_bytes();
     if let Err(error) = parts.bridge.publish_terminal(&key, TerminalKind::Error, Some(data)).await {
         tracing::warn!(%error, "the end did not reach the stream");

@@ -1,16 +1,21 @@
 //! Waits for a run's end and tells what became of the state.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use super::error::RunError;
 use super::live::RunOutcome;
 use super::parts::RuntimeParts;
 use super::record::RunRecord;
-use super::registry::{REMOTE_POLL, RunRegistry};
+use super::registry::RunRegistry;
 use super::status::RunStatus;
 use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::HistoryQuery;
 use crate::runtime::serialization::values_json;
+
+/// How often a run of another process is looked at while waiting for its end.
+const REMOTE_POLL: Duration = Duration::from_millis(100);
 
 /// What a waiting caller gets.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,18 +46,41 @@ impl From<RunOutcome> for WaitOutcome {
     }
 }
 
-/// Waits for the end of `record`'s run. Bounded by the run's own limits.
-pub(super) async fn wait(record: &RunRecord, registry: &RunRegistry, parts: &RuntimeParts) -> Result<WaitOutcome, RunError> {
-    if let Some(live) = registry.live(&record.run_id) {
-        return Ok(live.ended().await.into());
+impl WaitOutcome {
+    /// What a caller gets whose run was accepted and cannot be found out about.
+    pub(super) fn unknown(error: &RunError) -> Self {
+        Self::Failed { name: "RunError".to_owned(), message: error.to_string(), values: None }
     }
-    let record = loop {
+}
+
+/// How a run ended: as this process saw it, or as the store has it.
+pub(super) enum Over {
+    Here(RunOutcome),
+    Stored(RunRecord),
+}
+
+/// Waits until `record`'s run is over, wherever it is executed. Its own limits end every run.
+pub(super) async fn until_over(record: &RunRecord, registry: &RunRegistry, parts: &RuntimeParts) -> Result<Over, RunError> {
+    loop {
+        if let Some(live) = registry.live(&record.run_id)
+            && let Some(outcome) = live.ended().await
+        {
+            return Ok(Over::Here(outcome));
+        }
         let now = parts.query.get(&record.run_id, &Owner::None).await?.ok_or_else(|| RunError::NotFound(record.run_id.clone()))?;
         if now.status.is_terminal() {
-            break now;
+            return Ok(Over::Stored(now));
         }
-        // Executed elsewhere, or being recovered: the store will tell. Its own limits end every run.
+        // Executed elsewhere, or between two processes: the store will tell.
         tokio::time::sleep(REMOTE_POLL).await;
+    }
+}
+
+/// Waits for the end of `record`'s run and tells what came of it.
+pub(super) async fn wait(record: &RunRecord, registry: &RunRegistry, parts: &RuntimeParts) -> Result<WaitOutcome, RunError> {
+    let record = match until_over(record, registry, parts).await? {
+        Over::Here(outcome) => return Ok(outcome.into()),
+        Over::Stored(record) => record,
     };
     let values = last_values(&record, parts).await?;
     Ok(match record.status {

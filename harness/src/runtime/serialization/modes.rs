@@ -112,6 +112,11 @@ impl ModeEncoder {
         }
     }
 
+    /// The whole state, whichever modes were asked for: viewers replace by it what they saw of an attempt that was lost.
+    pub fn snapshot(&self, state: &ThreadState, frames: &mut Vec<Frame>) {
+        frames.push(Frame { event: "values".into(), data: values_json(state, &[]).into() });
+    }
+
     /// The frame of an interrupt for `updates` viewers: the questions, or none for a breakpoint.
     pub fn interrupt(&self, questions: &[Value], frames: &mut Vec<Frame>) {
         if self.has(StreamMode::Updates) {

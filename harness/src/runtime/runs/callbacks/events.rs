@@ -12,6 +12,9 @@ use crate::runtime::agent::{AgentEvent, ModelCallRecord};
 use crate::runtime::runs::store::{NewRunEvent, category};
 use crate::state::ThreadState;
 
+/// The type of the row that has the question of a run.
+pub(crate) const HUMAN_INPUT: &str = "llm.human.input";
+
 /// The journal of one run, before it is stored.
 #[derive(Debug)]
 pub(crate) struct RunEventCallback {
@@ -68,6 +71,13 @@ impl RunEventCallback {
         };
         if let Some(message) = state.messages().iter().rfind(persistable) {
             self.human = Human::Awaited(message.clone());
+        }
+    }
+
+    /// The message that awaits being written is in the journal already, by an earlier attempt.
+    pub(crate) fn human_is_written(&mut self) {
+        if let Human::Awaited(message) = &self.human {
+            self.human = Human::Written(message.content.text());
         }
     }
 
@@ -167,7 +177,7 @@ impl RunEventCallback {
                 shown = message.with(|body| body.content = original.into());
             }
             self.human = Human::Written(shown.content.text());
-            self.message("llm.human.input", &shown, Map::from_iter([("caller".to_owned(), json!("lead_agent"))]));
+            self.message(HUMAN_INPUT, &shown, Map::from_iter([("caller".to_owned(), json!("lead_agent"))]));
         }
     }
 

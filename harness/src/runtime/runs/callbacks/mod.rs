@@ -4,7 +4,7 @@ mod events;
 mod title;
 mod tokens;
 
-pub(super) use events::RunEventCallback;
+pub(super) use events::{HUMAN_INPUT, RunEventCallback};
 pub(super) use title::RunTitleCallback;
 pub(super) use tokens::RunTokenCallback;
 

@@ -1,5 +1,6 @@
 //! The ways in which an agent's stream can end.
 
+use super::super::live::Stop;
 use super::super::spec::CancelAction;
 use super::super::status::RunStatus;
 use super::super::store::{CommitError, StoreError};
@@ -23,8 +24,12 @@ pub(super) enum StreamEnd {
     Cancelled(CancelAction),
     /// It ran out of time.
     TimedOut(&'static str),
-    /// Another attempt owns the run, or the run is gone: write nothing.
+    /// The run is over by somebody else's word, or deleted: write nothing.
+    Gone,
+    /// Another attempt owns the run, or may: write nothing, say nothing.
     Lost,
+    /// This process ends: another one goes on with the run.
+    HandedOver,
 }
 
 impl StreamEnd {
@@ -39,7 +44,7 @@ impl StreamEnd {
             Self::Failed { .. } | Self::Cancelled(CancelAction::Rollback) => Some(RunStatus::Error),
             Self::Cancelled(CancelAction::Interrupt) => Some(RunStatus::Interrupted),
             Self::TimedOut(_) => Some(RunStatus::Timeout),
-            Self::Lost => None,
+            Self::Gone | Self::Lost | Self::HandedOver => None,
         }
     }
 
@@ -48,6 +53,16 @@ impl StreamEnd {
         match self {
             Self::Done(AgentOutcome { kind: StopKind::Question(questions), .. }) => questions,
             _ => &[],
+        }
+    }
+}
+
+impl From<Stop> for StreamEnd {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Cancel(action) => Self::Cancelled(action),
+            Stop::HandOver => Self::HandedOver,
+            Stop::Fence => Self::Lost,
         }
     }
 }
@@ -67,7 +82,8 @@ impl From<CommitError> for StreamEnd {
                 stop_reason: Some("storage_full".to_owned()),
             },
             CommitError::Store(error) => Self::failed("StorageError", format!("the run cannot be stored: {error}")),
-            CommitError::AlreadyTerminal(_) | CommitError::OwnershipLost { .. } | CommitError::Gone(_) => Self::Lost,
+            CommitError::AlreadyTerminal(_) | CommitError::Gone(_) => Self::Gone,
+            CommitError::OwnershipLost { .. } => Self::Lost,
         }
     }
 }

@@ -24,15 +24,11 @@ const OBSERVER_PATIENCE: Duration = Duration::from_secs(5);
 impl Execution {
     /// Durable end first, then lifecycle events, then the terminal stream event: who sees the end finds everything in place.
     #[tracing::instrument(name = "finish", skip_all)]
-    pub(super) async fn finish(&mut self, end: StreamEnd) -> RunOutcome {
+    ///
+    /// `None` when the run goes on elsewhere.
+    pub(super) async fn finish(&mut self, end: StreamEnd) -> Option<RunOutcome> {
         let end = self.judge(end);
-        let Some(status) = end.status() else {
-            tracing::warn!("the run is gone or belongs to another attempt; nothing more is written");
-            // Fenced off when a newer attempt has the stream; otherwise nobody else would tell the viewers.
-            let _owned_by_another = self.parts.bridge.publish_terminal(&self.key, TerminalKind::Cancel, None).await;
-            let error = ("RunLost".to_owned(), "the run was deleted or taken over".to_owned());
-            return RunOutcome { status: RunStatus::Error, error: Some(error), values: None };
-        };
+        let Some(status) = end.status() else { return self.part(&end).await };
         let rolled_back = end == StreamEnd::Cancelled(CancelAction::Rollback);
         if !rolled_back {
             self.settle(&end).await;
@@ -65,8 +61,8 @@ impl Execution {
             }
             Err(refused) => {
                 tracing::warn!(reason = %refused, "the end of the run was refused");
-                self.publish_end(&end, error).await;
-                return outcome;
+                let end = StreamEnd::from(refused);
+                return self.part(&end).await;
             }
         }
         self.live.set_status(status);
@@ -75,7 +71,37 @@ impl Execution {
         }
         self.tell_end(&end, &run_end).await;
         self.publish_end(&end, error).await;
-        outcome
+        Some(outcome)
+    }
+
+    /// Lets go of a run that is not ours to end.
+    async fn part(&mut self, end: &StreamEnd) -> Option<RunOutcome> {
+        match end {
+            StreamEnd::HandedOver => {
+                if let Err(error) = self.hand_over().await {
+                    tracing::warn!(%error, "the run could not be given back; it goes on once this process is known to be gone");
+                }
+                None
+            }
+            StreamEnd::Gone => {
+                tracing::warn!("the run was deleted, or ended by somebody else; nothing more is written");
+                let _ended_before = self.parts.bridge.publish_terminal(&self.key, TerminalKind::Cancel, None).await;
+                let error = ("RunLost".to_owned(), "the run was deleted or ended by somebody else".to_owned());
+                Some(RunOutcome { status: RunStatus::Error, error: Some(error), values: None })
+            }
+            _ => {
+                tracing::warn!("the run belongs to another attempt; nothing more is written");
+                None
+            }
+        }
+    }
+
+    /// Gives the run back where its last step ended. What was said since is said again by who goes on with it.
+    async fn hand_over(&mut self) -> Result<(), CommitError> {
+        if let Some(held) = self.held.take() {
+            self.journal.checkpoint(held).await?;
+        }
+        self.journal.give_back().await
     }
 
     /// Forgets what only viewers under way still need.
@@ -234,7 +260,8 @@ fn error_of(end: &StreamEnd) -> Option<(String, String)> {
         StreamEnd::Failed { name, message, .. } => Some((name.clone(), message.clone())),
         StreamEnd::TimedOut(reason) => Some(("TimeoutError".to_owned(), (*reason).to_owned())),
         StreamEnd::Cancelled(CancelAction::Rollback) => Some(("UserRollback".to_owned(), "Rolled back by user".to_owned())),
-        StreamEnd::Cancelled(CancelAction::Interrupt) | StreamEnd::Done(_) | StreamEnd::Lost => None,
+        StreamEnd::Cancelled(CancelAction::Interrupt) | StreamEnd::Done(_) => None,
+        StreamEnd::Gone | StreamEnd::Lost | StreamEnd::HandedOver => None,
     }
 }
 

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::super::parts::RuntimeParts;
 use super::super::record::RunRecord;
+use super::super::recovery::keep_trying;
 use super::super::status::RunStatus;
 use super::super::store::{CommitError, NewRunEvent, RunCommit, RunEnd, StoreError};
 use crate::runtime::checkpoint::CheckpointWrite;
@@ -16,10 +17,10 @@ use crate::runtime::tasks::{TaskKind, TaskPanicked};
 const LINGER: Duration = Duration::from_millis(25);
 /// How long the end of a run is tried again while the store is away.
 const END_PATIENCE: Duration = Duration::from_secs(60);
+/// How long giving a run back is tried.
+const GIVE_BACK_PATIENCE: Duration = Duration::from_secs(2);
 /// The wait between two such tries.
 const END_RETRY: Duration = Duration::from_millis(500);
-/// The wait between later tries of an end that nobody waits for any more.
-const END_LATER: Duration = Duration::from_secs(5);
 
 /// A commit under way; one that failed comes back with what it was to write.
 type Commit = JoinHandle<Result<Result<(), (CommitError, RunCommit)>, TaskPanicked>>;
@@ -38,17 +39,7 @@ pub(super) struct Journal {
 
 impl Journal {
     pub(super) fn new(record: &RunRecord, parts: RuntimeParts) -> Self {
-        let gathered = RunCommit {
-            run_id: record.run_id.clone(),
-            thread_id: record.thread_id.clone(),
-            attempt: record.attempt,
-            advance: None,
-            events: Vec::new(),
-            checkpoints: Vec::new(),
-            end: None,
-            batch: 0,
-            at: parts.clock.now(),
-        };
+        let gathered = RunCommit::new(record.run_id.clone(), record.thread_id.clone(), record.attempt, parts.clock.now());
         Self { parts, gathered, unconfirmed: None, due: None, in_flight: None }
     }
 
@@ -135,11 +126,19 @@ impl Journal {
             Err(CommitError::Store(error)) => {
                 tracing::error!(%error, "the end of the run cannot be stored yet");
                 let bare = RunCommit { events: Vec::new(), checkpoints: Vec::new(), ..self.gathered.clone() };
-                self.keep_trying(bare);
+                keep_trying(bare, &self.parts);
                 Err(CommitError::Store(error))
             }
             ended => ended,
         }
+    }
+
+    /// Writes everything that is left, and gives the run back for another process to go on with. For a short time only: a
+    /// process that cannot do it is found dead soon.
+    pub(super) async fn give_back(&mut self) -> Result<(), CommitError> {
+        self.settle().await?;
+        self.number();
+        self.persist(self.gathered.clone().giving_back(), Instant::now() + GIVE_BACK_PATIENCE).await
     }
 
     /// Commits, again and again until `deadline` while the store fails.
@@ -158,22 +157,6 @@ impl Journal {
                 ended => return ended,
             }
         }
-    }
-
-    fn keep_trying(&self, end: RunCommit) {
-        let (store, stop) = (self.parts.commit.clone(), self.parts.tasks.token().clone());
-        self.parts.tasks.spawn(TaskKind::Service, "run end", async move {
-            loop {
-                tokio::select! {
-                    () = stop.cancelled() => return,
-                    () = tokio::time::sleep(END_LATER) => {}
-                }
-                match store.commit(end.clone()).await {
-                    Err(CommitError::Store(_)) => {}
-                    _ => return tracing::info!(run_id = %end.run_id, "the end of the run is stored at last"),
-                }
-            }
-        });
     }
 
     fn set_due(&mut self) {

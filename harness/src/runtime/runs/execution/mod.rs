@@ -6,6 +6,7 @@ mod journal;
 mod nested;
 mod partial;
 mod prepare;
+mod resume;
 mod start;
 mod stream;
 
@@ -74,9 +75,10 @@ struct Progress {
     found: Option<CheckpointMeta>,
 }
 
-/// Executes a run to its end. Nothing an agent does, not even a panic, keeps it from ending.
+/// Executes a run to its end, or until it goes on elsewhere: then there is no outcome. Nothing an agent does, not even a panic,
+/// keeps it from ending.
 #[tracing::instrument(name = "run", skip_all, fields(run_id = %record.run_id, thread_id = %record.thread_id))]
-pub(super) async fn run(plan: ExecutionPlan, record: RunRecord, parts: RuntimeParts, live: Arc<LiveRun>) -> RunOutcome {
+pub(super) async fn run(plan: ExecutionPlan, record: RunRecord, parts: RuntimeParts, live: Arc<LiveRun>) -> Option<RunOutcome> {
     // Each hop in a box of its own: a run that streams for minutes holds the memory of no other hop.
     let mut execution = Box::new(Box::pin(Execution::start(plan, record, parts, live)).await);
     let work = AssertUnwindSafe(async {
@@ -92,7 +94,9 @@ pub(super) async fn run(plan: ExecutionPlan, record: RunRecord, parts: RuntimePa
         StreamEnd::failed("InternalError", "the agent failed unexpectedly")
     });
     let outcome = Box::pin(execution.finish(end)).await;
-    execution.always_after().await;
+    if outcome.is_some() {
+        execution.always_after().await;
+    }
     outcome
 }
 

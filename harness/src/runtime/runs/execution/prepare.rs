@@ -16,34 +16,32 @@ use crate::state::{StateUpdate, ThreadState};
 /// What is due where only the input is missing.
 pub(super) const START: &str = "__start__";
 /// How many checkpoints are looked through for the one that follows another.
-const MOST_SUCCESSORS: usize = 1_000;
+pub(super) const MOST_SUCCESSORS: usize = 1_000;
 
 impl Execution {
     /// Loads the state, reduces the input into it, shows that, and starts the agent. The input is saved with the agent's first
     /// word, which tells what is due.
     #[tracing::instrument(name = "prepare", skip_all)]
     pub(super) async fn prepare(&mut self) -> Result<AgentStream, StreamEnd> {
-        let machine = self.load().await?;
-        self.encoder.begin(self.plan.kwargs.get("input").unwrap_or(&Value::Null), &mut self.frames);
-        let start = match self.plan.input.clone() {
-            RunInput::Update(update) => {
-                self.take_input(update).await?;
-                AgentStart::Fresh
-            }
-            RunInput::Resume(answers) => AgentStart::Resume(answers),
-            RunInput::Continue => AgentStart::Continue,
-            RunInput::Command(RunCommand { resume, update, goto }) => {
-                self.take_update(update)?;
-                match (resume, goto) {
-                    (resume, visits) if !visits.is_empty() => AgentStart::Goto { resume, visits },
-                    (Some(answers), _) => AgentStart::Resume(answers),
-                    (None, _) => AgentStart::Continue,
-                }
-            }
+        let again = self.record.attempt > 1;
+        let taken_up = if again { self.take_up().await? } else { None };
+        let goes_on = taken_up.is_some();
+        let (machine, start) = match taken_up {
+            Some(taken_up) => taken_up,
+            None => (self.load().await?, self.take_what_is_new().await?),
         };
-        self.encoder.values(&self.progress.state, &[], &mut self.frames);
+        if again {
+            // What viewers saw of the former attempt since its last checkpoint is not so any more.
+            self.encoder.snapshot(&self.progress.state, &mut self.frames);
+        } else {
+            self.encoder.values(&self.progress.state, &[], &mut self.frames);
+        }
         self.publish_frames().await?;
         let (sink, events) = EventSink::channel();
+        let ended = if goes_on { self.reached_its_end() } else { None };
+        if let Some(outcome) = ended {
+            return Ok(AgentStream::new(events, async { Ok(outcome) }.boxed()));
+        }
         if start == AgentStart::Continue && self.progress.next.is_empty() && !self.progress.state.messages().is_empty() {
             // The thread is done: there is nothing to go on with, and asking the agent might begin anew.
             let done = async { Ok(AgentOutcome { kind: StopKind::Completed, stop_reason: None }) };
@@ -59,6 +57,27 @@ impl Execution {
             nested: PendingTask::nested_states(&self.progress.next),
         };
         Ok(self.plan.agent.stream(input, self.context(sink), events))
+    }
+
+    /// Reduces what the request brings, and gives how the agent begins.
+    async fn take_what_is_new(&mut self) -> Result<AgentStart, StreamEnd> {
+        self.encoder.begin(self.plan.kwargs.get("input").unwrap_or(&Value::Null), &mut self.frames);
+        Ok(match self.plan.input.clone() {
+            RunInput::Update(update) => {
+                self.take_input(update).await?;
+                AgentStart::Fresh
+            }
+            RunInput::Resume(answers) => AgentStart::Resume(answers),
+            RunInput::Continue => AgentStart::Continue,
+            RunInput::Command(RunCommand { resume, update, goto }) => {
+                self.take_update(update)?;
+                match (resume, goto) {
+                    (resume, visits) if !visits.is_empty() => AgentStart::Goto { resume, visits },
+                    (Some(answers), _) => AgentStart::Resume(answers),
+                    (None, _) => AgentStart::Continue,
+                }
+            }
+        })
     }
 
     /// The checkpoint the run starts from, and where its machine stood.
@@ -124,7 +143,7 @@ impl Execution {
     }
 
     /// Reduces changes that a client sends with a run.
-    fn take_update(&mut self, mut update: StateUpdate) -> Result<(), StreamEnd> {
+    pub(super) fn take_update(&mut self, mut update: StateUpdate) -> Result<(), StreamEnd> {
         if update.is_empty() {
             return Ok(());
         }
@@ -169,10 +188,10 @@ fn without_ended(mut next: Vec<PendingTask>) -> Vec<PendingTask> {
     next
 }
 
-fn awaits_input(snapshot: &Snapshot) -> bool {
+pub(super) fn awaits_input(snapshot: &Snapshot) -> bool {
     snapshot.meta.next.iter().any(|task| task.name == START)
 }
 
-fn storage(error: CheckpointError) -> StreamEnd {
+pub(super) fn storage(error: CheckpointError) -> StreamEnd {
     StreamEnd::failed("StorageError", format!("the thread cannot be read: {error}"))
 }

@@ -30,7 +30,7 @@ impl Execution {
         loop {
             tokio::select! {
                 biased;
-                () = token.cancelled() => return StreamEnd::Cancelled(self.live.cancel_action()),
+                () = token.cancelled() => return self.live.stop_reason().into(),
                 event = events.next() => {
                     last_event = Instant::now();
                     if last_event >= wall {

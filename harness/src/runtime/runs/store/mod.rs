@@ -6,11 +6,13 @@
 
 mod error;
 mod events;
+mod nodes;
 mod runs;
 mod webhooks;
 
 pub use error::{AdmitError, CommitError, StoreError};
 pub use events::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, category};
+pub use nodes::{Lease, NodeRecord, NodeStore, OwnedRun};
 pub use runs::{
     Admitted, Claimed, NewRun, Recipe, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunListQuery, RunQueryStore,
     RunStanding,

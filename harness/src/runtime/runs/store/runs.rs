@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::error::{AdmitError, CommitError, StoreError};
 use super::events::NewRunEvent;
 use super::webhooks::WebhookCall;
-use crate::ids::{RunId, ThreadId};
+use crate::ids::{NodeId, RunId, ThreadId};
 use crate::runtime::actor_context::{ActorContext, Owner};
 use crate::runtime::checkpoint::CheckpointWrite;
 use crate::runtime::runs::{
@@ -44,15 +44,17 @@ pub struct NewRun {
     pub model_name: Option<String>,
     /// Where its end is told.
     pub webhook: Option<String>,
-    /// What it takes to start the run; kept only while it waits.
+    /// What it takes to start the run, now or again; kept until it is over.
     pub recipe: Arc<Recipe>,
+    /// Who executes it, if it need not wait.
+    pub owner: NodeId,
     /// When it was accepted, or for a delayed run when it may begin.
     pub created_at: DateTime<Utc>,
     /// Now.
     pub at: DateTime<Utc>,
 }
 
-/// What a run that waits is started from, by whichever process its turn finds.
+/// What a run is started from that waits or whose process died, by whichever process takes it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Recipe {
     /// The request, without what the run's record has.
@@ -70,11 +72,13 @@ pub struct Admitted {
     pub displaced: Vec<RunRecord>,
 }
 
-/// A run whose turn has come.
+/// A run whose turn has come, or whose owner is gone.
 #[derive(Debug, Clone)]
 pub struct Claimed {
-    /// The run, `starting`.
+    /// The run, `starting`, under the attempt of its new owner.
     pub run: RunRecord,
+    /// How many of its owners died with it.
+    pub losses: u32,
     /// What to start it from, or why that cannot be read.
     pub recipe: Result<Recipe, String>,
 }
@@ -91,7 +95,11 @@ pub trait RunCreateStore: Send + Sync + std::fmt::Debug {
 
     /// Takes the oldest run that waits, is due at `now`, was not told to stop, and whose thread's slot is free. It is `starting`
     /// then, `updated_at` is `now`, and no other call gets it.
-    async fn claim(&self, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError>;
+    async fn claim(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError>;
+
+    /// Takes the oldest run whose owner no longer lives, whether it was told to stop or not. Its attempt is one higher then, so
+    /// that the former owner cannot write it any more; otherwise as with a claim.
+    async fn take_over(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError>;
 
     /// When the next of the runs that wait for their time may begin.
     async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError>;
@@ -143,6 +151,19 @@ pub struct RunCommit {
     pub end: Option<RunEnd>,
     /// Now.
     pub at: DateTime<Utc>,
+}
+
+impl RunCommit {
+    /// A commit that writes nothing yet.
+    pub fn new(run_id: RunId, thread_id: ThreadId, attempt: u32, at: DateTime<Utc>) -> Self {
+        Self { run_id, thread_id, attempt, batch: 0, advance: None, events: Vec::new(), checkpoints: Vec::new(), end: None, at }
+    }
+
+    /// The same commit for a run that another may take now.
+    #[must_use]
+    pub fn giving_back(self) -> Self {
+        Self { advance: Some(RunStatus::Pending), ..self }
+    }
 }
 
 /// Writes what a run reaches: events, checkpoints and status in one transaction, refused as a whole from anyone but the owner.

@@ -1,0 +1,140 @@
+//! Which processes live, by the database's clock.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use harness::ids::NodeId;
+use harness::runtime::runs::store::{Lease, NodeRecord, NodeStore, OwnedRun, StoreError};
+use sea_orm::{
+    ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, QueryFilter, QueryOrder, QueryResult, Statement, Value,
+};
+
+use crate::connect::Database;
+use crate::entity::{moment, run};
+use crate::error::read;
+use crate::runs::{is_owned, record};
+use crate::script::Script;
+use crate::tx::TxError;
+
+/// The lease of a process that has the database for itself.
+const FOR_EVER: i64 = i64::MAX;
+
+/// Who lives, over SQL.
+#[derive(Debug, Clone)]
+pub struct SqlNodeStore {
+    db: Database,
+}
+
+impl SqlNodeStore {
+    /// A view of `db`.
+    pub fn new(db: Database) -> Self {
+        Self { db }
+    }
+}
+
+/// The database's time, in the unit of every moment. Within one process a lease never lapses, so there no time will do.
+pub(crate) fn now_of(backend: DbBackend) -> &'static str {
+    match backend {
+        DbBackend::Postgres => "(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::BIGINT",
+        _ => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+    }
+}
+
+/// What a registration or a renewal writes.
+struct Writing {
+    node: NodeId,
+    ttl: Option<Duration>,
+}
+
+impl Writing {
+    /// Until when, as SQL.
+    fn until(&self, backend: DbBackend) -> String {
+        match self.ttl {
+            Some(ttl) => format!("{} + {}", now_of(backend), i64::try_from(ttl.as_micros()).unwrap_or(FOR_EVER / 2)),
+            None => FOR_EVER.to_string(),
+        }
+    }
+}
+
+#[async_trait]
+impl NodeStore for SqlNodeStore {
+    async fn register(&self, node: &NodeId, ttl: Duration) -> Result<Lease, StoreError> {
+        let alone = self.db.is_alone();
+        self.db.writes().run(Writing { node: node.clone(), ttl: (!alone).then_some(ttl) }, register).await?;
+        Ok(if alone { Lease::Alone } else { Lease::Shared(ttl) })
+    }
+
+    async fn renew(&self, node: &NodeId, ttl: Duration) -> Result<bool, StoreError> {
+        let alone = self.db.is_alone();
+        self.db.writes().run(Writing { node: node.clone(), ttl: (!alone).then_some(ttl) }, renew).await
+    }
+
+    async fn leave(&self, node: &NodeId) -> Result<(), StoreError> {
+        self.db.writes().run(node.clone(), leave).await
+    }
+
+    async fn owned(&self, node: &NodeId) -> Result<Vec<OwnedRun>, StoreError> {
+        let rows = run::Entity::find().filter(is_owned()).filter(sea_orm::ColumnTrait::eq(&run::Column::Owner, node.as_str()));
+        let rows = read(rows.order_by_asc(run::Column::RunId).all(self.db.reads()).await)?;
+        let owned = |row| {
+            record(row).map(|run| OwnedRun { run_id: run.run_id, thread_id: run.thread_id, attempt: run.attempt, cancel: run.cancel })
+        };
+        read(rows.into_iter().map(owned).collect())
+    }
+
+    async fn list(&self) -> Result<Vec<NodeRecord>, StoreError> {
+        let backend = self.db.reads().get_database_backend();
+        let now = now_of(backend);
+        let sql = format!(
+            "SELECT node_id, since, lease_until, lease_until - {now} AS micros_left, (SELECT COUNT(*) FROM runs \
+                WHERE runs.owner = nodes.node_id AND runs.status IN ('starting', 'running')) AS owned \
+            FROM nodes WHERE lease_until > {now} ORDER BY since, node_id"
+        );
+        let rows = read(self.db.reads().query_all_raw(Statement::from_string(backend, sql)).await)?;
+        read(rows.iter().map(node_record).collect())
+    }
+}
+
+fn node_record(row: &QueryResult) -> Result<NodeRecord, DbErr> {
+    let until: i64 = row.try_get("", "lease_until")?;
+    let left: i64 = row.try_get("", "micros_left")?;
+    let node: String = row.try_get("", "node_id")?;
+    Ok(NodeRecord {
+        node: NodeId::parse(node).map_err(|error| DbErr::Type(error.to_string()))?,
+        since: moment(row.try_get("", "since")?),
+        left: (until != FOR_EVER).then(|| Duration::from_micros(left.unsigned_abs())),
+        runs: row.try_get::<i64>("", "owned")?.unsigned_abs(),
+    })
+}
+
+fn register<'a>(tx: &'a DatabaseTransaction, new: &'a Writing) -> BoxFuture<'a, Result<(), TxError<StoreError>>> {
+    Box::pin(async move {
+        let backend = tx.get_database_backend();
+        let now = now_of(backend);
+        // Those that lapsed are of no use to anybody; with the database for ourselves, nobody else lives.
+        let gone = if new.ttl.is_none() { "DELETE FROM nodes".to_owned() } else { format!("DELETE FROM nodes WHERE lease_until <= {now}") };
+        tx.execute_unprepared(&gone).await?;
+        let sql = format!("INSERT INTO nodes (node_id, since, lease_until) VALUES ($1, {now}, {})", new.until(backend));
+        tx.execute_raw(Statement::from_sql_and_values(backend, sql, [Value::from(new.node.as_str())])).await?;
+        Ok(())
+    })
+}
+
+fn renew<'a>(tx: &'a DatabaseTransaction, of: &'a Writing) -> BoxFuture<'a, Result<bool, TxError<StoreError>>> {
+    Box::pin(async move {
+        let backend = tx.get_database_backend();
+        let sql = format!("UPDATE nodes SET lease_until = {} WHERE node_id = $1 AND lease_until > {}", of.until(backend), now_of(backend));
+        let renewed = tx.execute_raw(Statement::from_sql_and_values(backend, sql, [Value::from(of.node.as_str())])).await?;
+        Ok(renewed.rows_affected() == 1)
+    })
+}
+
+fn leave<'a>(tx: &'a DatabaseTransaction, node: &'a NodeId) -> BoxFuture<'a, Result<(), TxError<StoreError>>> {
+    Box::pin(async move {
+        let mut script = Script::new(tx);
+        script.add("DELETE FROM nodes WHERE node_id = ?", [node.as_str().into()]);
+        script.run(tx).await?;
+        Ok(())
+    })
+}

@@ -1,0 +1,179 @@
+//! This process among others that work on the same store: its lease, the runs it owns, and what it loses with it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::RwLock;
+use tokio::time::Instant;
+
+use super::live::Stop;
+use super::parts::RuntimeParts;
+use super::registry::RunRegistry;
+use super::store::{CommitError, Lease, OwnedRun, RunCommit, StoreError};
+use crate::ids::{NodeId, RunId};
+use crate::runtime::tasks::TaskKind;
+
+/// How long a process that says nothing is taken to live.
+const TTL: Duration = Duration::from_secs(10);
+/// How much earlier it stops by itself: what it has begun ends before others begin.
+const MARGIN: Duration = Duration::from_secs(2);
+/// How often it says that it lives.
+const RENEW: Duration = Duration::from_secs(3);
+/// How often it looks what became of its runs, with others and alone: cancels asked for elsewhere are seen by then.
+const LOOK_SHARED: Duration = Duration::from_millis(500);
+const LOOK_ALONE: Duration = Duration::from_secs(10);
+
+/// Under which id this process owns runs.
+#[derive(Debug)]
+pub(super) struct Membership {
+    node: RwLock<NodeId>,
+    shared: AtomicBool,
+}
+
+impl Membership {
+    pub(super) fn new(node: NodeId) -> Self {
+        Self { node: RwLock::new(node), shared: AtomicBool::new(false) }
+    }
+
+    pub(super) fn node(&self) -> NodeId {
+        self.node.read().clone()
+    }
+
+    /// Whether other processes may work on the same store.
+    pub(super) fn is_shared(&self) -> bool {
+        self.shared.load(Ordering::Acquire)
+    }
+}
+
+/// Enters this process, and keeps it entered until its last run has left it after the runtime was told to stop.
+pub(super) async fn join(registry: &Arc<RunRegistry>, parts: &RuntimeParts) -> Result<(), StoreError> {
+    let sent = Instant::now();
+    let lease = parts.nodes.register(&registry.membership.node(), TTL).await?;
+    let shared = lease != Lease::Alone;
+    registry.membership.shared.store(shared, Ordering::Release);
+    let mut keeper = Keeper { registry: registry.clone(), parts: parts.clone(), shared, sent, strays: HashSet::new() };
+    parts.tasks.spawn(TaskKind::Service, "membership", async move { keeper.keep().await });
+    Ok(())
+}
+
+struct Keeper {
+    registry: Arc<RunRegistry>,
+    parts: RuntimeParts,
+    shared: bool,
+    /// When the last renewal that was confirmed was sent.
+    sent: Instant,
+    /// Runs that this process owned without working on them when it last looked.
+    strays: HashSet<RunId>,
+}
+
+impl Keeper {
+    async fn keep(&mut self) {
+        let stop = self.parts.tasks.token().clone();
+        let look = if self.shared { LOOK_SHARED } else { LOOK_ALONE };
+        loop {
+            if stop.is_cancelled() && self.registry.live.executed().is_empty() {
+                return self.leave().await;
+            }
+            tokio::select! {
+                // While it ends, what is left is looked at more often.
+                () = stop.cancelled() => tokio::time::sleep(look.min(LOOK_SHARED)).await,
+                () = tokio::time::sleep(look) => {}
+            }
+            if !self.shared {
+                self.look().await;
+                continue;
+            }
+            let deadline = self.sent + TTL - MARGIN;
+            if tokio::time::timeout_at(deadline, self.renew_and_look()).await.is_err() {
+                tracing::error!("the lease of this process is about to lapse: its runs are given up for others to take");
+                self.fence();
+                self.enter_anew().await;
+            }
+        }
+    }
+
+    async fn renew_and_look(&mut self) {
+        if self.sent.elapsed() >= RENEW {
+            let sent = Instant::now();
+            match self.parts.nodes.renew(&self.registry.membership.node(), TTL).await {
+                Ok(true) => self.sent = sent,
+                Ok(false) => {
+                    tracing::error!("the lease of this process lapsed: others have taken its runs");
+                    self.fence();
+                    return self.enter_anew().await;
+                }
+                Err(error) => tracing::warn!(%error, "the lease of this process is not renewed yet"),
+            }
+        }
+        self.look().await;
+    }
+
+    /// Stops everything that is executed here, without another word to the store.
+    fn fence(&self) {
+        self.registry.live.executed().iter().for_each(|live| live.stop(Stop::Fence));
+    }
+
+    /// A lease that lapsed is never revived: the process comes back as another one.
+    async fn enter_anew(&mut self) {
+        let node = self.parts.ids.node_id();
+        loop {
+            let sent = Instant::now();
+            match tokio::time::timeout(RENEW, self.parts.nodes.register(&node, TTL)).await {
+                Ok(Ok(_)) => {
+                    *self.registry.membership.node.write() = node;
+                    self.sent = sent;
+                    // What was admitted in between belongs to the one that is gone.
+                    self.fence();
+                    tracing::warn!("this process has a lease again");
+                    return;
+                }
+                Ok(Err(error)) => tracing::warn!(%error, "no new lease yet"),
+                Err(_) => tracing::warn!("no new lease yet: the store does not answer"),
+            }
+            if self.parts.tasks.token().is_cancelled() {
+                return;
+            }
+            tokio::time::sleep(LOOK_SHARED).await;
+        }
+    }
+
+    /// Does what others wrote down for this process, and gives back what it owns without knowing.
+    async fn look(&mut self) {
+        let owned = match self.parts.nodes.owned(&self.registry.membership.node()).await {
+            Ok(owned) => owned,
+            Err(error) => return tracing::warn!(%error, "the runs of this process cannot be read"),
+        };
+        let mut strays = HashSet::new();
+        for run in owned {
+            match (self.registry.live(&run.run_id), run.cancel) {
+                (Some(live), Some(action)) => live.stop(Stop::Cancel(action)),
+                (Some(_), None) => {}
+                // One that just ended looks the same, once.
+                (None, _) if !self.strays.contains(&run.run_id) => drop(strays.insert(run.run_id)),
+                (None, _) => self.give_back(run).await,
+            }
+        }
+        self.strays = strays;
+    }
+
+    /// A claim whose answer was lost: somebody has to work on the run.
+    async fn give_back(&self, run: OwnedRun) {
+        let commit = RunCommit::new(run.run_id.clone(), run.thread_id, run.attempt, self.parts.clock.now()).giving_back();
+        match self.parts.commit.commit(commit).await {
+            Ok(()) => {
+                tracing::warn!(run_id = %run.run_id, "gave back a run that was taken and never begun");
+                self.registry.doorbell.ring();
+            }
+            Err(CommitError::Store(error)) => tracing::warn!(run_id = %run.run_id, %error, "a run cannot be given back yet"),
+            Err(_) => {}
+        }
+    }
+
+    async fn leave(&self) {
+        if let Err(error) = self.parts.nodes.leave(&self.registry.membership.node()).await {
+            tracing::warn!(%error, "the lease of this process lapses by itself");
+        }
+    }
+}
