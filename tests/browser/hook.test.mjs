@@ -148,6 +148,18 @@ test("a page that is reloaded in the middle of a run shows all of it", async () 
   assert.equal((await get(`/threads/${threadOf(tab)}/runs`)).length, 1);
 });
 
+test("the address of DeerFlow's web UI serves the same page", async () => {
+  const tab = await open(addressOf(`${gateway.origin}/api/langgraph`, { assistant: "lead_agent", deerflow: "" }));
+  await tab.send("[[slow 80x40ms]]");
+  await tab.begun();
+  await tab.page.reload();
+  await tab.ends(counted(80));
+  assertGrew(await tab.drawn(), counted(80), 8);
+  await tab.send("then say again");
+  await tab.ends("again");
+  assert.deepEqual((await tab.talk()).map(([type]) => type), ["human", "ai", "human", "ai"]);
+});
+
 test("a second tab sees the run under way, too", async () => {
   const first = await open(addressOf(gateway.origin, { shared: "" }));
   await first.send("[[slow 60x40ms]]");

@@ -1,8 +1,10 @@
 // A chat page around the official hook. Its address says whom it talks to:
 //   api, assistant  the server and the assistant
 //   thread          the conversation; put there by the page itself once it is known
+//   deerflow        set: as DeerFlow's web UI asks, whose streams are all resumable and whose history has one whole entry
 //   shared          set: a run under way is remembered for all tabs, not for this one alone
 
+import { Client } from "@langchain/langgraph-sdk";
 import { useStream } from "@langchain/langgraph-sdk/react";
 import { useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
@@ -10,7 +12,14 @@ import { createRoot } from "react-dom/client";
 const query = new URLSearchParams(location.search);
 const textOf = ({ content }) => (typeof content === "string" ? content : content.map((block) => block.text ?? "").join(""));
 const human = (content) => ({ messages: [{ type: "human", content }] });
+const deerflow = query.has("deerflow");
 const streamed = { streamMode: ["values", "messages-tuple"], streamResumable: true, onDisconnect: "continue" };
+const client = new Client({ apiUrl: query.get("api"), apiKey: null });
+if (deerflow) {
+  // The web UI leaves out what the hook adds when it is to rejoin runs.
+  const stream = client.runs.stream.bind(client.runs);
+  client.runs.stream = (thread, assistant, { streamResumable, ...request }) => stream(thread, assistant, request);
+}
 const input = (id) => document.getElementById(id).value;
 
 /** Every text that the last answer had on the way, for tests. */
@@ -19,9 +28,8 @@ window.drawn = [];
 function Chat() {
   const [thread, setThread] = useState(query.get("thread"));
   const chat = useStream({
-    apiUrl: query.get("api"),
+    client,
     assistantId: query.get("assistant"),
-    apiKey: null,
     threadId: thread,
     onThreadId: (id) => {
       query.set("thread", id);
@@ -29,7 +37,7 @@ function Chat() {
       setThread(id);
     },
     reconnectOnMount: query.has("shared") ? () => localStorage : true,
-    fetchStateHistory: { limit: 50 },
+    fetchStateHistory: { limit: deerflow ? 1 : 50 },
   });
   const last = chat.messages.at(-1);
   const answer = last?.type === "ai" ? textOf(last) : "";

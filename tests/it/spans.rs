@@ -60,6 +60,7 @@ fn spec() -> RunSpec {
         interrupt_after: NodeSelector::None,
         multitask: MultitaskStrategy::Reject,
         delay: std::time::Duration::ZERO,
+        recovery: None,
         webhook: None,
         on_disconnect: DisconnectMode::Continue,
         checkpoint: None,

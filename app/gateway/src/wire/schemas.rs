@@ -43,36 +43,27 @@ fn capital(word: &str) -> String {
     chars.next().map(|first| first.to_ascii_uppercase().to_string() + chars.as_str()).unwrap_or_default()
 }
 
+fn object(title: &str, required: &[&str], properties: Value) -> Value {
+    json!({ "title": title, "type": "object", "required": required, "properties": properties })
+}
+
 fn definitions() -> Value {
-    let call = json!({
-        "title": "ToolCall",
-        "type": "object",
-        "required": ["name", "args", "id"],
-        "properties": {
-            "name": { "type": "string" },
+    let (text, number) = (json!({ "type": "string" }), json!({ "type": "integer" }));
+    let call = object(
+        "ToolCall",
+        &["name", "args", "id"],
+        json!({
+            "name": text,
             "args": { "type": "object" },
-            "id": { "anyOf": [{ "type": "string" }, { "type": "null" }] },
+            "id": { "anyOf": [text, { "type": "null" }] },
             "type": { "const": "tool_call", "type": "string" },
-        },
-    });
-    let usage = json!({
-        "title": "UsageMetadata",
-        "type": "object",
-        "required": ["input_tokens", "output_tokens", "total_tokens"],
-        "properties": {
-            "input_tokens": { "type": "integer" },
-            "output_tokens": { "type": "integer" },
-            "total_tokens": { "type": "integer" },
-        },
-    });
+        }),
+    );
+    let counts = ["input_tokens", "output_tokens", "total_tokens"];
+    let usage = object("UsageMetadata", &counts, counts.iter().map(|count| (*count, number.clone())).collect());
+    let remove = object("RemoveMessage", &["type", "id"], json!({ "type": { "const": "remove", "type": "string" }, "id": text }));
     let calls = json!({ "type": "array", "items": { "$ref": "#/$defs/ToolCall" } });
     let spent = json!({ "anyOf": [{ "$ref": "#/$defs/UsageMetadata" }, { "type": "null" }], "default": null });
-    let remove = json!({
-        "title": "RemoveMessage",
-        "type": "object",
-        "required": ["type", "id"],
-        "properties": { "type": { "const": "remove", "type": "string" }, "id": { "type": "string" } },
-    });
     json!({
         "HumanMessage": message("HumanMessage", "human", &[], json!({})),
         "SystemMessage": message("SystemMessage", "system", &[], json!({})),

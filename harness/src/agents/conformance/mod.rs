@@ -5,6 +5,7 @@
 mod asking;
 mod nested;
 mod plain;
+mod quick;
 
 use std::sync::Arc;
 
@@ -43,19 +44,19 @@ impl AgentSource for ConformanceAgent {
         let patience = || Patience { policy: RetryPolicy { max_attempts: 1, ..RetryPolicy::default() }, breaker: None };
         let inside = || {
             let agent = AgentBuilder::new(model.clone()).name("task").caller("subagent:task").patience(patience());
-            agent.tool(plain::Bash).tool(asking::AskClarification).tool(asking::AskTwice)
+            agent.tool(plain::bash()).tool(asking::ask_clarification()).tool(asking::ask_twice())
         };
         let inner = inside().tool(nested::Task(inside().build())).build();
         Ok(AgentBuilder::new(model.clone())
             .name(CONFORMANCE)
             .patience(patience())
-            .tool(plain::Bash)
-            .tool(plain::Explode)
-            .tool(plain::Emit)
-            .tool(plain::ShowConfig)
+            .tool(plain::bash())
+            .tool(plain::explode())
+            .tool(plain::emit())
+            .tool(plain::show_config())
             .tool(plain::Sleep)
-            .tool(asking::AskClarification)
-            .tool(asking::AskTwice)
+            .tool(asking::ask_clarification())
+            .tool(asking::ask_twice())
             .tool(nested::Task(inner))
             .build())
     }

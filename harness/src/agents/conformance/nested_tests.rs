@@ -179,7 +179,7 @@ async fn cancelled_inside(house: &House, spec: RunSpec, action: CancelAction) {
 #[tokio::test]
 async fn an_agent_inside_that_was_stopped_goes_on_where_it_stood() {
     let house = house();
-    let prompt = r#"[[tool:bash {"command":"echo hi"}]] [[slow 40x50ms]]"#;
+    let prompt = r#"[[tool:bash {"command":"echo hi"}]] [[slow 40x20ms]]"#;
     cancelled_inside(&house, say(&task(prompt)), CancelAction::Interrupt).await;
     let held = inside(house.history().await.last().unwrap());
     assert_eq!((spoken(&held)[2..].to_vec(), held.meta.next[0].name.as_str()), (vec!["hi".to_owned()], "model"));
@@ -191,7 +191,7 @@ async fn an_agent_inside_that_was_stopped_goes_on_where_it_stood() {
 #[tokio::test]
 async fn a_rollback_leaves_the_agent_inside_at_its_question() {
     let house = house();
-    house.wait(say(&task(r#"[[tool:ask_clarification {"question":"which?"}]] [[slow 40x50ms]]"#))).await;
+    house.wait(say(&task(r#"[[tool:ask_clarification {"question":"which?"}]] [[slow 40x20ms]]"#))).await;
     let before = house.history().await;
     cancelled_inside(&house, resume(json!("red")), CancelAction::Rollback).await;
     let after = house.history().await;

@@ -6,44 +6,29 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::quick::Quick;
 use crate::runtime::agent::AgentEvent;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
 /// The longest sleep, in seconds.
 const LONGEST_SLEEP: f64 = 600.0;
 
-/// `bash`: understands `echo` and nothing else, and starts no process.
-pub(super) struct Bash;
-
 /// Arguments of `bash`.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct BashArgs {
+struct BashArgs {
     /// `echo` and the words to answer.
     command: String,
 }
 
-impl Tool for Bash {
-    type Args = BashArgs;
-
-    fn name(&self) -> &str {
-        "bash"
-    }
-
-    fn description(&self) -> &str {
-        "Answers the words behind echo."
-    }
-
-    fn effect(&self) -> Effect {
-        Effect::Pure
-    }
-
-    async fn call(&self, args: BashArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+/// `bash`: understands `echo` and nothing else, and starts no process.
+pub(super) fn bash() -> impl Tool {
+    Quick::pure("bash", "Answers the words behind echo.", |args: BashArgs, _| {
         let mut words = words(&args.command).into_iter();
         match words.next().as_deref() {
             Some("echo") => Ok(words.collect::<Vec<_>>().join(" ").into()),
             _ => Err(ToolError::for_model("Error: only echo is known here.")),
         }
-    }
+    })
 }
 
 /// The words of a command: parted by spaces, quotes hold a word together.
@@ -66,91 +51,51 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// `explode`: ends the run.
-pub(super) struct Explode;
-
 /// Arguments of `explode`.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct ExplodeArgs {
+struct ExplodeArgs {
     /// What the run fails with.
     message: String,
 }
 
-impl Tool for Explode {
-    type Args = ExplodeArgs;
-
-    fn name(&self) -> &str {
-        "explode"
-    }
-
-    fn description(&self) -> &str {
-        "Makes the run fail with a message."
-    }
-
-    async fn call(&self, args: ExplodeArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+/// `explode`: ends the run.
+pub(super) fn explode() -> impl Tool {
+    Quick::unsafe_to_repeat("explode", "Makes the run fail with a message.", |args: ExplodeArgs, _| {
         Err(ToolError::EndRun { name: "RuntimeError".to_owned(), message: args.message })
-    }
+    })
 }
-
-/// `emit`: custom events.
-pub(super) struct Emit;
 
 /// Arguments of `emit`.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct EmitArgs {
+struct EmitArgs {
     /// Each is sent as it is.
     events: Vec<Value>,
 }
 
-impl Tool for Emit {
-    type Args = EmitArgs;
-
-    fn name(&self) -> &str {
-        "emit"
-    }
-
-    fn description(&self) -> &str {
-        "Sends custom events."
-    }
-
-    async fn call(&self, args: EmitArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+/// `emit`: custom events.
+pub(super) fn emit() -> impl Tool {
+    Quick::unsafe_to_repeat("emit", "Sends custom events.", |args: EmitArgs, ctx| {
         let count = args.events.len();
         for event in args.events {
             ctx.run.sink.emit(AgentEvent::Custom(event));
         }
         Ok(format!("emitted {count}").into())
-    }
+    })
 }
-
-/// `show_config`: what the run knows of its configuration.
-pub(super) struct ShowConfig;
 
 /// Arguments of `show_config`: none.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct NoArgs {}
+struct NoArgs {}
 
-impl Tool for ShowConfig {
-    type Args = NoArgs;
-
-    fn name(&self) -> &str {
-        "show_config"
-    }
-
-    fn description(&self) -> &str {
-        "Tells the configuration of the run."
-    }
-
-    fn effect(&self) -> Effect {
-        Effect::Pure
-    }
-
-    async fn call(&self, _args: NoArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+/// `show_config`: what the run knows of its configuration.
+pub(super) fn show_config() -> impl Tool {
+    Quick::pure("show_config", "Tells the configuration of the run.", |_: NoArgs, ctx| {
         let run = &ctx.run;
         // The two names of the same options mirror each other.
         let seen =
             json!({ "configurable": *run.options, "context": *run.options, "tags": run.tags, "recursion_limit": run.recursion_limit });
         Ok(seen.to_string().into())
-    }
+    })
 }
 
 /// `sleep`: waits.

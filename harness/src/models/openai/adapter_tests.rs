@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use serde_json::{Map, Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
+use super::super::test_http::{read_request, until_gone};
 use super::*;
 use crate::clock::SystemClock;
 use crate::messages::{Message, MessageAccumulator};
@@ -49,18 +50,7 @@ enum Heard {
 }
 
 async fn serve(mut socket: TcpStream, reply: &Reply, tell: &mpsc::UnboundedSender<Heard>) {
-    let mut bytes = Vec::new();
-    let (head, body) = loop {
-        if socket.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
-            return;
-        }
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        if let Some((head, body)) = text.split_once("\r\n\r\n")
-            && let Ok(body) = serde_json::from_str(body)
-        {
-            break (head.to_lowercase(), body);
-        }
-    };
+    let Some((head, body)) = read_request(&mut socket).await else { return };
     let _ = tell.send(Heard::Request { head, body });
     match reply {
         Reply::Say(text) => {
@@ -68,7 +58,7 @@ async fn serve(mut socket: TcpStream, reply: &Reply, tell: &mpsc::UnboundedSende
         }
         Reply::SayAndHang(text) => {
             let _ = socket.write_all(text.as_bytes()).await;
-            while socket.read_buf(&mut bytes).await.unwrap_or(0) > 0 {}
+            until_gone(&mut socket).await;
             let _ = tell.send(Heard::Gone);
         }
         Reply::Drip(pieces) => {

@@ -1,9 +1,10 @@
 //! The adapter against a real local server that speaks raw HTTP.
 
 use parking_lot::Mutex;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
+use super::super::test_http::{read_request, until_gone};
 use super::*;
 use crate::clock::SystemClock;
 use crate::runtime::tasks::{TaskKind, Tasks};
@@ -38,22 +39,11 @@ async fn server(script: Script) -> (String, Asked, Tasks) {
 }
 
 async fn serve(mut socket: TcpStream, turn: Option<Turn>, asked: &Asked) {
-    let mut bytes = Vec::new();
-    let (head, body) = loop {
-        if socket.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
-            return;
-        }
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        if let Some((head, body)) = text.split_once("\r\n\r\n")
-            && let Ok(body) = serde_json::from_str::<Value>(body)
-        {
-            break (head.to_lowercase(), body);
-        }
-    };
+    let Some((head, body)) = read_request(&mut socket).await else { return };
     asked.lock().push((head, body.clone()));
     let (status, answer) = match turn {
         Some(Turn::Hang) => {
-            while socket.read_buf(&mut bytes).await.unwrap_or(0) > 0 {}
+            until_gone(&mut socket).await;
             return;
         }
         Some(Turn::Say(status, answer)) => (status, answer),

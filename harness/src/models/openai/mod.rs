@@ -12,6 +12,8 @@ mod http;
 mod options;
 mod retry_after;
 mod sse;
+#[cfg(test)]
+mod test_http;
 mod think;
 mod wire;
 

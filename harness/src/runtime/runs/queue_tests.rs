@@ -17,12 +17,18 @@ async fn status(facade: &RunsFacade, run: &RunRecord) -> RunStatus {
     facade.get_run(None, &run.run_id).await.unwrap().unwrap().status
 }
 
+/// A run that holds the thread until it is cancelled.
+async fn busy(facade: &RunsFacade) -> RunRecord {
+    let run = facade.create_background(queued("hang")).await.unwrap();
+    wait_for_tokens(facade, &run.run_id).await;
+    run
+}
+
 #[tokio::test]
 async fn a_queued_run_begins_when_the_run_before_it_is_over() {
     as_user(async {
         let facade = facade();
-        let first = facade.create_background(queued("hang")).await.unwrap();
-        wait_for_tokens(&facade, &first.run_id).await;
+        let first = busy(&facade).await;
         let (second, stream) = facade.create_and_stream(queued("finish"), BEAT).await.unwrap();
         let (third, outcome) = facade.create_for_waiting(queued("finish")).await.unwrap();
         assert_eq!((second.status, third.status), (RunStatus::Pending, RunStatus::Pending));
@@ -41,8 +47,7 @@ async fn a_queued_run_begins_when_the_run_before_it_is_over() {
 async fn a_stream_of_a_run_that_waits_shows_that_it_lives() {
     as_user(async {
         let facade = facade();
-        let first = facade.create_background(queued("hang")).await.unwrap();
-        wait_for_tokens(&facade, &first.run_id).await;
+        busy(&facade).await;
         let (_, mut stream) = facade.create_and_stream(queued("finish"), BEAT).await.unwrap();
         assert_eq!(stream.items.next().await, Some(StreamItem::Heartbeat));
         assert_eq!(stream.items.next().await, Some(StreamItem::Heartbeat));
@@ -54,8 +59,7 @@ async fn a_stream_of_a_run_that_waits_shows_that_it_lives() {
 async fn a_waiting_run_that_is_cancelled_never_begins_and_its_viewers_see_the_end() {
     as_user(async {
         let facade = facade();
-        let first = facade.create_background(queued("hang")).await.unwrap();
-        wait_for_tokens(&facade, &first.run_id).await;
+        let first = busy(&facade).await;
         let (second, stream) = facade.create_and_stream(queued("finish"), BEAT).await.unwrap();
         let cancelled = facade.cancel(None, &second.run_id, CancelAction::Interrupt, true).await.unwrap();
         assert_eq!(cancelled.status, RunStatus::Interrupted);
@@ -72,8 +76,7 @@ async fn a_waiting_run_that_is_cancelled_never_begins_and_its_viewers_see_the_en
 async fn interrupting_ends_those_that_wait_as_well() {
     as_user(async {
         let facade = facade();
-        let first = facade.create_background(queued("hang")).await.unwrap();
-        wait_for_tokens(&facade, &first.run_id).await;
+        let first = busy(&facade).await;
         let second = facade.create_background(queued("finish")).await.unwrap();
         let (_, outcome) = facade.create_and_wait(RunSpec { multitask: MultitaskStrategy::Interrupt, ..spec("finish") }).await.unwrap();
         assert_eq!(texts(&outcome), ["hello", "one two", "hello", "one two"]);
@@ -125,8 +128,7 @@ async fn what_waited_when_the_process_died_begins_in_its_order_after_the_restart
 async fn a_run_whose_agent_is_gone_when_its_turn_comes_fails_and_the_next_one_begins() {
     as_user(async {
         let facade = facade();
-        let first = facade.create_background(queued("hang")).await.unwrap();
-        wait_for_tokens(&facade, &first.run_id).await;
+        let first = busy(&facade).await;
         let (second, lost) = facade.create_for_waiting(queued("once")).await.unwrap();
         let (_, third) = facade.create_for_waiting(queued("finish")).await.unwrap();
         facade.cancel(None, &first.run_id, CancelAction::Interrupt, true).await.unwrap();
