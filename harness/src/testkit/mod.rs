@@ -123,6 +123,7 @@ pub fn record(id: &str, on: &str) -> RunRecord {
         webhook: None,
         cancel: None,
         error: None,
+        error_name: None,
         stop_reason: None,
         completion: RunCompletionData::default(),
         created_at: new.created_at,
@@ -150,6 +151,7 @@ pub fn end_in(status: RunStatus) -> RunEnd {
     RunEnd {
         status,
         error: None,
+        error_name: None,
         stop_reason: None,
         completion: RunCompletionData::default(),
         thread_status: ThreadStatus::after(status, false),

@@ -10,6 +10,7 @@ mod m0007_store_items;
 mod m0008_crons;
 mod m0009_api_keys;
 mod m0010_thread_expiry;
+mod m0011_run_error;
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
 use sea_orm_migration::{MigrationTrait, MigratorTrait};
@@ -29,6 +30,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0008_crons::Crons),
             Box::new(m0009_api_keys::ApiKeys),
             Box::new(m0010_thread_expiry::ThreadExpiry),
+            Box::new(m0011_run_error::RunErrorName),
         ]
     }
 }

@@ -19,9 +19,6 @@ use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::tasks::TaskKind;
 
-/// How often a run of another process is looked at while waiting for its end.
-pub(super) const REMOTE_POLL: Duration = Duration::from_millis(100);
-
 /// How often, and how long after one another, to look for a run whose admission may or may not have been written.
 const ABANDON_LOOKS: u32 = 60;
 const ABANDON_PAUSE: Duration = Duration::from_secs(1);

@@ -1,16 +1,21 @@
 //! Waits for a run's end and tells what became of the state.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use super::error::RunError;
 use super::live::RunOutcome;
 use super::parts::RuntimeParts;
 use super::record::RunRecord;
-use super::registry::{REMOTE_POLL, RunRegistry};
+use super::registry::RunRegistry;
 use super::status::RunStatus;
 use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::HistoryQuery;
 use crate::runtime::serialization::values_json;
+
+/// How often the store is asked for the end of a run that is executed elsewhere.
+const REMOTE_POLL: Duration = Duration::from_millis(100);
 
 /// What a waiting caller gets.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +62,7 @@ pub(super) async fn wait(record: &RunRecord, registry: &RunRegistry, parts: &Run
     let values = last_values(&record, parts).await?;
     Ok(match record.status {
         RunStatus::Error | RunStatus::Timeout => WaitOutcome::Failed {
-            name: "RunError".to_owned(),
+            name: record.error_name().to_owned(),
             message: record.error.unwrap_or_else(|| "the run failed".to_owned()),
             values,
         },
