@@ -54,6 +54,7 @@ fn spec() -> RunSpec {
         stream_modes: StreamModes::from_iter([StreamMode::Values]),
         stream_subgraphs: false,
         echo_input: false,
+        describe_messages: false,
         keep_partial: true,
         durability: Default::default(),
         interrupt_before: NodeSelector::None,

@@ -172,6 +172,8 @@ pub struct LastEnd {
     pub status: RunStatus,
     /// Why it failed.
     pub error: Option<String>,
+    /// The class of that error, if anybody knew.
+    pub error_name: Option<String>,
     /// Why it stopped early.
     pub stop_reason: Option<String>,
 }

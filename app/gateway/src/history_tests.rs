@@ -63,6 +63,7 @@ fn record(id: &str, status: RunStatus, metadata: Value) -> RunRecord {
         webhook: None,
         cancel: None,
         error: None,
+        error_name: None,
         stop_reason: None,
         completion: RunCompletionData::default(),
         created_at: at,

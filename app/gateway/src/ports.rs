@@ -4,26 +4,10 @@ use std::fmt;
 
 use async_trait::async_trait;
 use harness::ids::ThreadId;
+use harness::models::ModelFacts;
 use harness::runtime::runs::ThreadTtl;
 use harness::sandbox::{FileHome, ThreadFiles};
 use serde::Serialize;
-
-/// A model as clients may see it: never a key, never an address.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ModelView {
-    /// The entry's name: what `context.model_name` uses.
-    pub name: String,
-    /// The provider's id.
-    pub model: String,
-    /// For people.
-    pub display_name: Option<String>,
-    /// For people.
-    pub description: Option<String>,
-    /// Whether it can think before it answers.
-    pub supports_thinking: bool,
-    /// Whether it takes a reasoning effort.
-    pub supports_reasoning_effort: bool,
-}
 
 /// Which parts are switched on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -61,7 +45,7 @@ pub struct UploadLimits {
 /// The configuration as clients may see it, asked for at each request so that a reload shows at once.
 pub trait CatalogView: Send + Sync + fmt::Debug {
     /// The models, in the order of the configuration.
-    fn models(&self) -> Vec<ModelView>;
+    fn models(&self) -> Vec<ModelFacts>;
     /// What is switched on.
     fn features(&self) -> FeatureView;
     /// Follow-up questions.

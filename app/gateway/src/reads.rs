@@ -201,5 +201,5 @@ async fn last_end(state: &GatewayState, thread: &ThreadId) -> Result<Option<Last
     let query = RunListQuery { limit: NEWEST_RUNS, ..RunListQuery::default() };
     let newest = state.runs.list_runs(thread, &query).await?;
     let ended = newest.into_iter().find(|run| run.status.is_terminal());
-    Ok(ended.map(|run| LastEnd { status: run.status, error: run.error, stop_reason: run.stop_reason }))
+    Ok(ended.map(|run| LastEnd { status: run.status, error: run.error, error_name: run.error_name, stop_reason: run.stop_reason }))
 }

@@ -9,7 +9,7 @@ use super::factory::{self, Parts};
 use super::{ChatModel, ModelEntry, ModelError, ModelErrorKind};
 use crate::clock::Clock;
 
-/// What anybody may know of an entry.
+/// What anybody may know of an entry: never a key, never an address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelFacts {
     /// What runs ask for.
@@ -24,8 +24,6 @@ pub struct ModelFacts {
     pub supports_thinking: bool,
     /// Whether it takes a `reasoning_effort`.
     pub supports_reasoning_effort: bool,
-    /// Whether it takes images.
-    pub supports_vision: bool,
 }
 
 /// All model entries. The first is the default.
@@ -98,7 +96,6 @@ impl From<&ModelEntry> for ModelFacts {
             description: entry.description.clone(),
             supports_thinking: entry.supports_thinking,
             supports_reasoning_effort: entry.supports_reasoning_effort,
-            supports_vision: entry.supports_vision,
         }
     }
 }

@@ -132,6 +132,7 @@ pub fn record(id: &str, on: &str) -> RunRecord {
         webhook: None,
         cancel: None,
         error: None,
+        error_name: None,
         stop_reason: None,
         completion: RunCompletionData::default(),
         created_at: new.created_at,
@@ -149,6 +150,7 @@ pub fn end_in(status: RunStatus) -> RunEnd {
     RunEnd {
         status,
         error: None,
+        error_name: None,
         stop_reason: None,
         completion: RunCompletionData::default(),
         thread_status: ThreadStatus::after(status, false),

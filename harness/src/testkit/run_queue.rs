@@ -1,6 +1,6 @@
 //! What stores promise about runs that wait for their turn or their time.
 
-use super::{RunStores, at, at_once, commit_of, end_in, new_run, node, recipe, run, thread};
+use super::{RunStores, USER, at, at_once, commit_of, end_in, new_run, node, recipe, run, thread};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::runs::store::{AdmitError, Admitted, Claimed, NewRun, RunCommit, RunEnd, RunListQuery};
 use crate::runtime::runs::{CancelAction, MOST_WAITING, MultitaskStrategy, RunRecord, RunStatus, ThreadStatus};
@@ -177,4 +177,26 @@ pub async fn a_run_that_waits_is_listed_as_pending(open: impl AsyncFn() -> RunSt
     let found = stores.query.list(&thread("t1"), &pending, &Owner::None).await.expect("read");
     assert_eq!(found.iter().map(|run| run.run_id.as_str()).collect::<Vec<_>>(), ["r2", "r1"]);
     assert_eq!(ThreadStatus::after(found[0].status, false), ThreadStatus::Busy);
+}
+
+/// Oldest first, of all threads or of one; with nobody's name, everybody's.
+pub async fn where_unfinished_runs_stand_is_told_to_their_owner(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let record = admit(&stores, NewRun { created_at: at(3), at: at(3), ..new_run("r1", "t1") }).await.run;
+    let end = Some(end_in(RunStatus::Interrupted));
+    stores.commit.commit(RunCommit { end, ..commit_of(&record) }).await.expect("ended");
+    for (id, on, n) in [("r3", "t3", 3), ("r2", "t2", 2)] {
+        admit(&stores, NewRun { created_at: at(n), at: at(n), ..new_run(id, on) }).await;
+    }
+    admit(&stores, NewRun { user_id: Some("bob".to_owned()), ..new_run("theirs", "t4") }).await;
+    let standing = async |on: Option<&str>, owner: Owner| {
+        let found = stores.query.standing(on.map(thread).as_ref(), &owner).await.expect("read");
+        found.into_iter().map(|run| (run.run_id.to_string(), run.thread_id.to_string(), run.status, run.created_at)).collect::<Vec<_>>()
+    };
+    let of = |id: &str, on: &str, n| (id.to_owned(), on.to_owned(), RunStatus::Starting, at(n));
+    let mine = || Owner::User(USER.to_owned());
+    assert_eq!(standing(None, mine()).await, [of("r2", "t2", 2), of("r3", "t3", 3)]);
+    assert_eq!(standing(Some("t3"), mine()).await, [of("r3", "t3", 3)]);
+    assert_eq!(standing(Some("t4"), mine()).await, []);
+    assert_eq!(standing(None, Owner::None).await.len(), 3);
 }

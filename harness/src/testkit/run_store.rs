@@ -17,7 +17,6 @@ macro_rules! run_store_suite {
     ($attrs:tt $open:expr) => {
         $crate::promises! { $attrs $open, [$crate::testkit::run_store]
             an_admitted_run_owns_its_thread
-            where_unfinished_runs_stand_is_told_to_their_owner
             of_many_admissions_at_once_exactly_one_wins
             admissions_on_different_threads_do_not_hinder_each_other
             a_taken_run_id_is_refused_and_leaves_no_trace
@@ -49,6 +48,7 @@ macro_rules! run_store_suite {
             a_queue_has_an_end
             a_temporary_thread_stays_while_a_run_waits_on_it
             a_run_that_waits_is_listed_as_pending
+            where_unfinished_runs_stand_is_told_to_their_owner
         }
         $crate::promises! { $attrs $open, [$crate::testkit::repeated_commits]
             a_commit_sent_again_is_written_once
@@ -241,11 +241,13 @@ pub async fn an_end_with_odd_text_is_written(open: impl AsyncFn() -> RunStores) 
     let record = started(&stores, "r1", "t1").await;
     let mut last = end_in(RunStatus::Error);
     last.error = Some("bad byte \0 here".to_owned());
+    last.error_name = Some("Value\0Error".to_owned());
     last.title = Some("\0".to_owned());
     last.completion.last_ai_message = Some("\0".to_owned());
     stores.commit.commit(RunCommit { end: Some(last), ..commit_of(&record) }).await.expect("ended");
     let over = get(&stores, "r1").await;
     assert_eq!(over.completion.last_ai_message.as_deref(), Some("\0"));
+    assert!(over.error_name().starts_with("Value") && over.error_name().ends_with("Error"));
     assert!(over.error.is_some_and(|error| error.starts_with("bad byte ") && error.ends_with(" here")));
 }
 
@@ -385,26 +387,4 @@ pub async fn deleting_a_threads_runs_removes_their_events(open: impl AsyncFn() -
     assert_eq!(stores.events.list(&thread("t1"), &all_events(), &Owner::None).await, Ok(vec![]));
     assert!(stores.query.get(&run("r2"), &Owner::None).await.expect("read").is_some());
     assert_eq!(stores.events.list(&thread("t2"), &all_events(), &Owner::None).await.map(|events| events.len()), Ok(1));
-}
-
-/// Oldest first, of all threads or of one; with nobody's name, everybody's.
-pub async fn where_unfinished_runs_stand_is_told_to_their_owner(open: impl AsyncFn() -> RunStores) {
-    let stores = open().await;
-    let record = admit(&stores, NewRun { created_at: at(3), at: at(3), ..new_run("r1", "t1") }).await;
-    let end = Some(end_in(RunStatus::Error));
-    stores.commit.commit(RunCommit { end, ..commit_of(&record) }).await.expect("ended");
-    for (id, on, n) in [("r3", "t3", 3), ("r2", "t2", 2)] {
-        admit(&stores, NewRun { created_at: at(n), at: at(n), ..new_run(id, on) }).await;
-    }
-    admit(&stores, NewRun { user_id: Some("bob".to_owned()), ..new_run("theirs", "t4") }).await;
-    let standing = async |on: Option<&str>, owner: Owner| {
-        let found = stores.query.standing(on.map(thread).as_ref(), &owner).await.expect("read");
-        found.into_iter().map(|run| (run.run_id.to_string(), run.thread_id.to_string(), run.status, run.created_at)).collect::<Vec<_>>()
-    };
-    let of = |id: &str, on: &str, n| (id.to_owned(), on.to_owned(), RunStatus::Starting, at(n));
-    let mine = || Owner::User(USER.to_owned());
-    assert_eq!(standing(None, mine()).await, [of("r2", "t2", 2), of("r3", "t3", 3)]);
-    assert_eq!(standing(Some("t3"), mine()).await, [of("r3", "t3", 3)]);
-    assert_eq!(standing(Some("t4"), mine()).await, []);
-    assert_eq!(standing(None, Owner::None).await.len(), 3);
 }

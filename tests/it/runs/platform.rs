@@ -4,7 +4,7 @@ use deerflow_tests::sse::SseStream;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::rig::{Answer, Rig, events, said, talk, text};
+use crate::rig::{Answer, Rig, body_with, events, said, talk, text};
 
 fn body(words: &str) -> Value {
     json!({
@@ -93,4 +93,24 @@ async fn a_refused_run_is_plain_json_also_where_a_stream_was_asked_for() {
     busy["multitask_strategy"] = json!("reject");
     let refused = Answer::of(rig.request(Method::POST, &format!("/threads/{thread}/runs/stream")).json(&busy)).await;
     assert!(refused.refusal(409).is_string());
+}
+
+#[tokio::test]
+async fn a_thread_that_a_run_makes_stays_as_long_as_the_configuration_says_except_in_deerflow() {
+    let rig = Rig::with("checkpointer:\n  ttl:\n    strategy: keep_latest\n    default_ttl: 90\n").await;
+    let ttl = async |thread: &str| rig.get(&format!("/threads/{thread}?include=ttl")).await.ok()["ttl"].clone();
+    let made = "9c909fe5-1423-4566-9403-37f8a945b29b";
+    let mut asked = body("then say x");
+    asked["on_completion"] = json!("keep");
+    let kept = rig.post("/runs", &asked).await.ok();
+    asked["if_not_exists"] = json!("create");
+    rig.post(&format!("/threads/{made}/runs/wait"), &asked).await.ok();
+    for thread in [kept["thread_id"].as_str().expect("an id"), made] {
+        let ttl = ttl(thread).await;
+        assert_eq!((&ttl["strategy"], &ttl["ttl_minutes"]), (&json!("keep_latest"), &json!(90.0)));
+    }
+    let deerflow = "0bd06ce7-e763-4b9c-af17-60e5565443f1";
+    let named = json!({"config": {"configurable": {"thread_id": deerflow}}});
+    rig.post("/api/runs/wait", &body_with("then say x", named)).await.ok();
+    assert_eq!(ttl(deerflow).await, Value::Null);
 }

@@ -119,7 +119,12 @@ impl CronSearch {
         self.assistant_id.as_ref().is_none_or(|assistant| *assistant == cron.assistant_id)
             && self.thread_id.as_ref().is_none_or(|thread| cron.thread_id.as_ref() == Some(thread))
             && self.enabled.is_none_or(|enabled| enabled == cron.enabled)
-            && self.metadata.iter().all(|(key, wanted)| cron.metadata.get(key).is_some_and(|found| holds(found, wanted)))
+            && self.describes(&cron.metadata)
+    }
+
+    /// Whether metadata holds what is wanted of it.
+    pub fn describes(&self, metadata: &Map<String, Value>) -> bool {
+        self.metadata.iter().all(|(key, wanted)| metadata.get(key).is_some_and(|found| holds(found, wanted)))
     }
 
     /// The wanted part of a user's crons.

@@ -161,11 +161,6 @@ impl FromRequestParts<Arc<GatewayState>> for Ids {
 }
 
 impl Ids {
-    /// The ids of a path that names a thread.
-    pub(crate) fn of_thread(thread: &ThreadId, dialect: Dialect) -> Self {
-        Self { dialect, params: HashMap::from([("thread_id".to_owned(), thread.to_string())]) }
-    }
-
     /// A parameter as it came.
     pub fn text(&self, name: &str) -> &str {
         self.params.get(name).map(String::as_str).unwrap_or_default()

@@ -2,7 +2,7 @@
 
 use deerflow_domain::threads::{LastEnd, ThreadContent, ThreadRecord};
 use harness::clock::iso;
-use harness::runtime::runs::{ROLLED_BACK, RunStatus};
+use harness::runtime::runs::{LOST_ERROR, ROLLED_BACK, RunStatus};
 use serde_json::{Map, Value, json};
 
 use super::interrupts_json;
@@ -36,7 +36,7 @@ impl ThreadFacts {
 pub fn end_error_json(end: &LastEnd) -> Value {
     let name = match end.status {
         RunStatus::Error if end.stop_reason.as_deref() == Some(ROLLED_BACK) => "UserRollback",
-        RunStatus::Error => "RunError",
+        RunStatus::Error => end.error_name.as_deref().unwrap_or(LOST_ERROR),
         RunStatus::Timeout => "TimeoutError",
         RunStatus::Interrupted => "UserInterrupt",
         _ => return Value::Null,
@@ -103,12 +103,14 @@ mod tests {
 
     #[test]
     fn only_runs_that_went_wrong_leave_an_error() {
-        let end = |status, stop_reason: Option<&str>| {
-            let end = LastEnd { status, error: Some("why".to_owned()), stop_reason: stop_reason.map(str::to_owned) };
-            end_error_json(&end)
+        let named = |status, stop_reason: Option<&str>, name: Option<&str>| {
+            let (error, error_name) = (Some("why".to_owned()), name.map(str::to_owned));
+            end_error_json(&LastEnd { status, error, error_name, stop_reason: stop_reason.map(str::to_owned) })
         };
+        let end = |status, stop_reason: Option<&str>| named(status, stop_reason, None);
         assert_eq!(end(RunStatus::Success, None), Value::Null);
         assert_eq!(end(RunStatus::Error, None), json!({ "error": "RunError", "message": "why" }));
+        assert_eq!(named(RunStatus::Error, None, Some("ValueError")), json!({ "error": "ValueError", "message": "why" }));
         assert_eq!(end(RunStatus::Error, Some(ROLLED_BACK))["error"], "UserRollback");
         assert_eq!(end(RunStatus::Interrupted, None)["error"], "UserInterrupt");
     }

@@ -12,14 +12,13 @@ use deerflow_domain::items::{Items, MemoryItemStore, TtlPolicy};
 use deerflow_domain::memory::MemoryAssistantStore;
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::access::{Access, KeyRule};
-use deerflow_gateway::ports::{
-    CatalogView, FeatureView, MetricsView, ModelView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits,
-};
+use deerflow_gateway::ports::{CatalogView, FeatureView, MetricsView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits};
 use deerflow_gateway::visitors::{Hosts, Visitors};
 use deerflow_gateway::webhooks::WebhookPolicy;
 use harness::clock::{Clock, SystemClock};
 use harness::ids::{IdSource, SystemIds, ThreadId};
 use harness::messages::Message;
+use harness::models::ModelFacts;
 use harness::runtime::agent::{
     Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart, AgentStream, AssistantInfo, ModelCallRecord,
     RunContext, StepEvent, StopKind, UnknownAssistant,
@@ -108,8 +107,8 @@ impl AgentResolver for OneAgent {
 struct Catalog;
 
 impl CatalogView for Catalog {
-    fn models(&self) -> Vec<ModelView> {
-        vec![ModelView {
+    fn models(&self) -> Vec<ModelFacts> {
+        vec![ModelFacts {
             name: "fake".to_owned(),
             model: "fake-1".to_owned(),
             display_name: Some("Fake".to_owned()),

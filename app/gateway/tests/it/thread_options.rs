@@ -34,6 +34,8 @@ async fn what_a_run_brings_is_not_there_before_the_first_one() {
     assert_eq!((&after["interrupts"], &after["error"], &after["config"]), (&json!({}), &Value::Null, &json!({ "configurable": {} })));
     let found = gateway.post("/threads/search", json!({ "ids": [thread] })).await.json();
     assert_eq!(found[0], after);
+    gateway.post(&format!("{path}/runs/wait"), saying("fail boom")).await;
+    assert_eq!(gateway.get(&path).await.json()["error"], json!({ "error": "RuntimeError", "message": "boom" }));
 }
 
 #[tokio::test]
@@ -47,6 +49,12 @@ async fn supersteps_are_the_first_state_or_there_is_no_thread() {
     let made = made.json();
     assert_eq!((made["values"]["messages"].as_array().map(Vec::len), &made["values"]["title"]), (Some(2), &json!("T")));
     assert_eq!(made["status"], "interrupted");
+    // What belongs together is one state.
+    let path = format!("/threads/{}/history", made["thread_id"].as_str().expect("an id"));
+    let history = gateway.post(&path, json!({ "limit": 10 })).await.json();
+    let states: Vec<_> = history.as_array().expect("a list").iter().map(|state| (&state["values"]["title"], &state["next"])).collect();
+    assert_eq!(states, [(&json!("T"), &json!(["model"])), (&Value::Null, &json!(["model"]))]);
+    assert_eq!((&history[0]["metadata"]["step"], &history[0]["parent_checkpoint_id"]), (&json!(0), &history[1]["checkpoint_id"]));
     let bad =
         json!([{ "updates": [{ "values": said("one"), "as_node": "__start__" }] }, { "updates": [{ "values": {}, "as_node": "nope" }] }]);
     let refused = gateway.post("/threads", json!({ "thread_id": GONE, "metadata": { "graph_id": "lead_agent" }, "supersteps": bad })).await;
@@ -99,6 +107,9 @@ async fn nonsense_about_threads_is_refused_with_a_text_and_changes_nothing() {
         ("POST", "/threads", json!({ "supersteps": [{}] })),
         ("POST", "/threads", json!({ "supersteps": [{ "updates": [{}] }] })),
         ("POST", "/threads", json!({ "supersteps": [{ "updates": [{ "as_node": 5 }] }] })),
+        ("POST", "/threads", json!({ "supersteps": [{ "updates": [{ "as_node": "__start__", "values": 5 }] }] })),
+        ("POST", "/threads", json!({ "supersteps": [{ "updates": [{ "as_node": "__start__", "command": {} }] }] })),
+        ("POST", "/threads", json!({ "supersteps": [{ "updates": [{ "as_node": "__input__" }, { "as_node": "model" }] }] })),
         ("PATCH", own.as_str(), json!({ "metadata": [] })),
         ("PATCH", own.as_str(), json!({ "ttl": "5" })),
         ("POST", "/threads/search", json!({ "ids": "x" })),

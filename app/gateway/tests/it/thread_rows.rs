@@ -118,7 +118,8 @@ impl ThreadStore for Threads {
             let runs =
                 RunQueryStore::list(&self.stores, thread, &RunListQuery { limit: 9, ..RunListQuery::default() }, &Owner::None).await?;
             let ended = runs.into_iter().find(|run| run.status.is_terminal());
-            let last_end = ended.map(|run| LastEnd { status: run.status, error: run.error, stop_reason: run.stop_reason });
+            let last_end =
+                ended.map(|run| LastEnd { status: run.status, error: run.error, error_name: run.error_name, stop_reason: run.stop_reason });
             found.insert(thread.clone(), ThreadContent { state, damage: None, last_end });
         }
         Ok(found)

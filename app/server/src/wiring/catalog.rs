@@ -1,7 +1,8 @@
 //! The configuration as clients may see it.
 
 use chrono::TimeDelta;
-use deerflow_gateway::ports::{CatalogView, FeatureView, ModelView, SuggestionsView, UploadLimits};
+use deerflow_gateway::ports::{CatalogView, FeatureView, SuggestionsView, UploadLimits};
+use harness::models::ModelFacts;
 use harness::runtime::runs::{Expiry, ThreadTtl};
 
 use crate::config::ConfigHandle;
@@ -11,12 +12,12 @@ use crate::config::ConfigHandle;
 pub(super) struct ConfigCatalog(pub(super) ConfigHandle);
 
 impl CatalogView for ConfigCatalog {
-    fn models(&self) -> Vec<ModelView> {
+    fn models(&self) -> Vec<ModelFacts> {
         let config = self.0.current();
         config
             .models
             .iter()
-            .map(|model| ModelView {
+            .map(|model| ModelFacts {
                 name: model.name.clone(),
                 model: model.model.clone(),
                 display_name: model.display_name.clone(),

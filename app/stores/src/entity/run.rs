@@ -19,6 +19,8 @@ pub(crate) struct Model {
     pub(crate) kwargs_json: String,
     pub(crate) cancel_action: Option<String>,
     pub(crate) error: Option<String>,
+    /// The class of the error.
+    pub(crate) error_name: Option<String>,
     pub(crate) stop_reason: Option<String>,
     /// What the run added up to; null until it is over.
     pub(crate) completion_json: Option<String>,

@@ -5,8 +5,8 @@ use harness::runtime::runs::store::StoreError;
 use sea_orm::{DatabaseConnection, DbBackend, DbErr, QueryResult, Value};
 
 use super::SqlItemStore;
-use super::row::{COLUMN_COUNT, COLUMNS, Row};
-use super::search::{Found, PAGE, number, query, range};
+use super::row::{COLUMN_COUNT, COLUMNS, Candidate, Place, Row};
+use super::search::{Found, PAGE, number, query, range, whole};
 use crate::entity::micros;
 use crate::error::read;
 
@@ -32,10 +32,10 @@ fn vector_column(backend: DbBackend) -> &'static str {
 fn read_vector(backend: DbBackend, row: &QueryResult) -> Result<Vec<f32>, DbErr> {
     let damaged = || DbErr::Type("a vector is damaged".to_owned());
     if backend != DbBackend::Postgres {
-        let bytes: Vec<u8> = row.try_get_by_index(COLUMN_COUNT)?;
+        let bytes: Vec<u8> = row.try_get_by_index(Candidate::COLUMN_COUNT)?;
         return Ok(bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect());
     }
-    let text: String = row.try_get_by_index(COLUMN_COUNT)?;
+    let text: String = row.try_get_by_index(Candidate::COLUMN_COUNT)?;
     let inside = text.trim_start_matches('{').trim_end_matches('}');
     inside.split(',').filter(|number| !number.is_empty()).map(|number| number.parse().map_err(|_| damaged())).collect()
 }
@@ -93,9 +93,9 @@ pub(super) async fn in_the_database(
 /// Here.
 pub(super) async fn here(db: &DatabaseConnection, user: &str, search: &ItemSearch, nearest: &[f32]) -> Result<Found, StoreError> {
     let backend = db.get_database_backend();
-    let at = micros(search.reading.at);
+    let (columns, at) = (Candidate::columns(&search.filter), micros(search.reading.at));
     let mut best = Best::new(search.offset.saturating_add(search.limit));
-    let mut after: Option<(String, String)> = None;
+    let mut after: Option<Place> = None;
     loop {
         let (mut range, mut values) = range("w", user, &search.prefix);
         if let Some((namespace, key)) = after.take() {
@@ -103,7 +103,7 @@ pub(super) async fn here(db: &DatabaseConnection, user: &str, search: &ItemSearc
             values.extend([namespace.into(), key.into()]);
         }
         let sql = format!(
-            "SELECT {COLUMNS}, {} FROM ( \
+            "SELECT {columns}, {} FROM ( \
                 SELECT DISTINCT w.namespace, w.item_key FROM store_vectors w WHERE {range} ORDER BY w.namespace, w.item_key LIMIT {PAGE} \
              ) p JOIN store_vectors v ON v.user_id = $1 AND v.namespace = p.namespace AND v.item_key = p.item_key \
              JOIN store_items i ON i.user_id = $1 AND i.namespace = p.namespace AND i.item_key = p.item_key \
@@ -111,26 +111,27 @@ pub(super) async fn here(db: &DatabaseConnection, user: &str, search: &ItemSearc
             vector_column(backend)
         );
         let page = query(db, sql, values).await?;
-        let (mut items, mut current): (usize, Option<(Row, Option<f64>)>) = (0, None);
+        let (mut items, mut current): (usize, Option<(Candidate, Option<f64>)>) = (0, None);
         for found in &page {
-            let (row, vector) = (read(Row::read(found))?, read(read_vector(backend, found))?);
+            let (candidate, vector) = (read(Candidate::read(found))?, read(read_vector(backend, found))?);
             let score = cosine(&vector, nearest);
             match &mut current {
-                Some((of, highest)) if of.namespace == row.namespace && of.key == row.key => *highest = max(*highest, score),
+                Some((of, highest)) if of.place == candidate.place => *highest = max(*highest, score),
                 _ => {
                     items += 1;
-                    if let Some(done) = current.replace((row, score)) {
+                    if let Some(done) = current.replace((candidate, score)) {
                         show(&mut best, done, search, at);
                     }
                 }
             }
         }
-        after = current.as_ref().map(|(row, _)| row.place());
+        after = current.as_ref().map(|(candidate, _)| candidate.place.clone());
         if let Some(done) = current {
             show(&mut best, done, search, at);
         }
         if items < PAGE {
-            return Ok(best.into_page(search.offset).into_iter().map(|(score, row)| (Some(score), row)).collect());
+            let page = best.into_page(search.offset);
+            return whole(db, user, page.into_iter().map(|(score, place)| (Some(score), place)).collect()).await;
         }
     }
 }
@@ -139,9 +140,8 @@ fn max(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     one.into_iter().chain(other).max_by(f64::total_cmp)
 }
 
-fn show(best: &mut Best<(String, String), Row>, (row, score): (Row, Option<f64>), search: &ItemSearch, at: i64) {
-    let Some(score) = score.filter(|_| row.is_there(at)) else { return };
-    if search.filter.is_empty() || row.clone().readable().is_some_and(|item| search.filter.matches(&item.value)) {
-        best.show(score, row.place(), row);
+fn show(best: &mut Best<Place, Place>, (candidate, score): (Candidate, Option<f64>), search: &ItemSearch, at: i64) {
+    if let Some(score) = score.filter(|_| candidate.fits(&search.filter, at)) {
+        best.show(score, candidate.place.clone(), candidate.place);
     }
 }

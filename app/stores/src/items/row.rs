@@ -1,6 +1,6 @@
 //! One row of an item, read from any of the queries.
 
-use deerflow_domain::items::{Item, Namespace};
+use deerflow_domain::items::{Filter, Item, Namespace};
 use harness::runtime::runs::store::StoreError;
 use sea_orm::{DbErr, QueryResult};
 
@@ -12,16 +12,56 @@ pub(super) const COLUMNS: &str = "i.namespace, i.item_key, i.value_json, i.ttl_m
 /// How many they are.
 pub(super) const COLUMN_COUNT: usize = 7;
 
+/// What decides whether an item is found, and how early.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub(super) place: Place,
+    expires_at: Option<i64>,
+    pub(super) updated_at: i64,
+    /// Absent where no filter looks at it.
+    value_json: Option<String>,
+}
+
+/// A namespace and a key.
+pub(super) type Place = (String, String);
+
+impl Candidate {
+    /// How many columns it has.
+    pub(super) const COLUMN_COUNT: usize = 5;
+
+    /// The columns that [`Candidate::read`] wants, first in a query. `i` is the table.
+    pub(super) fn columns(filter: &Filter) -> String {
+        let value = if filter.is_empty() { "NULL" } else { "i.value_json" };
+        format!("i.namespace, i.item_key, i.expires_at, i.updated_at, {value}")
+    }
+
+    pub(super) fn read(row: &QueryResult) -> Result<Self, DbErr> {
+        Ok(Self {
+            place: (row.try_get_by_index(0)?, row.try_get_by_index(1)?),
+            expires_at: row.try_get_by_index(2)?,
+            updated_at: row.try_get_by_index(3)?,
+            value_json: row.try_get_by_index(4)?,
+        })
+    }
+
+    /// Whether the item is there at `at` and passes the filter. One unreadable row must not hide the others.
+    pub(super) fn fits(&self, filter: &Filter, at: i64) -> bool {
+        let damaged = |error: &String| tracing::error!(place = ?self.place, error, "an item is left out of a search");
+        let value = || from_json(self.value_json.as_deref().unwrap_or("{}")).inspect_err(damaged);
+        self.expires_at.is_none_or(|end| end > at) && (filter.is_empty() || value().is_ok_and(|value| filter.matches(&value)))
+    }
+}
+
 /// An item as it is stored.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
-    pub(super) namespace: String,
-    pub(super) key: String,
+    namespace: String,
+    key: String,
     value_json: String,
     ttl_micros: Option<i64>,
     expires_at: Option<i64>,
     created_at: i64,
-    pub(super) updated_at: i64,
+    updated_at: i64,
 }
 
 impl Row {

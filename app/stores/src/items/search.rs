@@ -1,10 +1,12 @@
 //! Reading items: each search is a range of the primary key.
 
+use std::collections::HashMap;
+
 use deerflow_domain::items::{Best, ItemSearch, Namespace};
 use harness::runtime::runs::store::StoreError;
 use sea_orm::{ConnectionTrait, DatabaseConnection, QueryResult, Statement, Value};
 
-use super::row::{COLUMNS, Row};
+use super::row::{COLUMNS, Candidate, Place, Row};
 use crate::entity::micros;
 use crate::error::read;
 
@@ -61,30 +63,45 @@ pub(super) async fn recent(db: &DatabaseConnection, user: &str, search: &ItemSea
     Ok(rows(&found)?.into_iter().map(|row| (None, row)).collect())
 }
 
-/// The last written whose values fit: page by page through the range, only the wanted part of the order is kept.
+/// The last written whose values fit: page by page through the range, only the places of the wanted part of the order are kept.
 pub(super) async fn filtered(db: &DatabaseConnection, user: &str, search: &ItemSearch) -> Result<Found, StoreError> {
     let mut best = Best::new(search.offset.saturating_add(search.limit));
-    let at = micros(search.reading.at);
-    let mut after: Option<(String, String)> = None;
+    let (columns, at) = (Candidate::columns(&search.filter), micros(search.reading.at));
+    let mut after: Option<Place> = None;
     loop {
         let (mut range, mut values) = range("i", user, &search.prefix);
         if let Some((namespace, key)) = after.take() {
             range.push_str(&format!(" AND (i.namespace, i.item_key) > (${}, ${})", values.len() + 1, values.len() + 2));
             values.extend([namespace.into(), key.into()]);
         }
-        let sql = format!("SELECT {COLUMNS} FROM store_items i WHERE {range} ORDER BY i.namespace, i.item_key LIMIT {PAGE}");
-        let page = rows(&query(db, sql, values).await?)?;
+        let sql = format!("SELECT {columns} FROM store_items i WHERE {range} ORDER BY i.namespace, i.item_key LIMIT {PAGE}");
+        let page: Vec<Candidate> = read(query(db, sql, values).await?.iter().map(Candidate::read).collect())?;
         let is_last = page.len() < PAGE;
-        after = page.last().map(Row::place);
-        for row in page.into_iter().filter(|row| row.is_there(at)) {
-            if row.clone().readable().is_some_and(|item| search.filter.matches(&item.value)) {
-                best.show(row.updated_at as f64, row.place(), row);
-            }
+        after = page.last().map(|last| last.place.clone());
+        for fitting in page.into_iter().filter(|candidate| candidate.fits(&search.filter, at)) {
+            best.show(fitting.updated_at as f64, fitting.place.clone(), fitting.place);
         }
         if is_last {
-            return Ok(best.into_page(search.offset).into_iter().map(|(_, row)| (None, row)).collect());
+            let page = best.into_page(search.offset);
+            return whole(db, user, page.into_iter().map(|(_, place)| (None, place)).collect()).await;
         }
     }
+}
+
+/// The rows in these places, in their order. What has gone meanwhile is left out.
+pub(super) async fn whole(db: &DatabaseConnection, user: &str, page: Vec<(Option<f64>, Place)>) -> Result<Found, StoreError> {
+    let mut found: HashMap<Place, Row> = HashMap::with_capacity(page.len());
+    for some in page.chunks(PAGE) {
+        let places: Vec<String> = (0..some.len()).map(|n| format!("(${}, ${})", 2 * n + 2, 2 * n + 3)).collect();
+        let sql = format!(
+            "SELECT {COLUMNS} FROM store_items i WHERE i.user_id = $1 AND (i.namespace, i.item_key) IN (VALUES {})",
+            places.join(", ")
+        );
+        let of_places = some.iter().flat_map(|(_, (namespace, key))| [namespace.as_str().into(), key.as_str().into()]);
+        let values = std::iter::once(user.into()).chain(of_places).collect();
+        found.extend(rows(&query(db, sql, values).await?)?.into_iter().map(|row| (row.place(), row)));
+    }
+    Ok(page.into_iter().filter_map(|(score, place)| Some((score, found.remove(&place)?))).collect())
 }
 
 /// The texts of all namespaces within `head` that hold items, each found by one step of the index.

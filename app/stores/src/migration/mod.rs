@@ -10,7 +10,8 @@ mod m0007_store_items;
 mod m0008_crons;
 mod m0009_api_keys;
 mod m0010_thread_expiry;
-mod m0011_nodes;
+mod m0011_run_error;
+mod m0012_nodes;
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
 use sea_orm_migration::{MigrationTrait, MigratorTrait};
@@ -30,7 +31,8 @@ impl MigratorTrait for Migrator {
             Box::new(m0008_crons::Crons),
             Box::new(m0009_api_keys::ApiKeys),
             Box::new(m0010_thread_expiry::ThreadExpiry),
-            Box::new(m0011_nodes::Nodes),
+            Box::new(m0011_run_error::RunErrorName),
+            Box::new(m0012_nodes::Nodes),
         ]
     }
 }

@@ -216,6 +216,7 @@ fn guarded_update(commit: &RunCommit) -> UpdateMany<run::Entity> {
         update = update
             .col_expr(run::Column::Status, Expr::value(end.status.as_str()))
             .col_expr(run::Column::Error, Expr::value(end.error.as_deref().map(plain)))
+            .col_expr(run::Column::ErrorName, Expr::value(end.error_name.as_deref().map(plain)))
             .col_expr(run::Column::StopReason, Expr::value(end.stop_reason.as_deref().map(plain)))
             .col_expr(run::Column::RecipeJson, Expr::value(Option::<String>::None))
             .col_expr(run::Column::Owner, Expr::value(Option::<String>::None))

@@ -45,7 +45,7 @@ fn failed(error: CheckpointError) -> StoreError {
 async fn last_ends(db: &DatabaseConnection, threads: &[ThreadId]) -> Result<Vec<(ThreadId, LastEnd)>, StoreError> {
     let places: Vec<String> = (1..=threads.len()).map(|n| format!("${n}")).collect();
     let sql = format!(
-        "SELECT r.thread_id, r.status, r.error, r.stop_reason \
+        "SELECT r.thread_id, r.status, r.error, r.error_name, r.stop_reason \
          FROM threads_meta t JOIN runs r ON r.run_id = (\
             SELECT n.run_id FROM runs n WHERE n.thread_id = t.thread_id AND n.status NOT IN ('pending', 'starting', 'running') \
             ORDER BY n.created_at DESC, n.run_id DESC LIMIT 1) \
@@ -57,9 +57,10 @@ async fn last_ends(db: &DatabaseConnection, threads: &[ThreadId]) -> Result<Vec<
     let mut ends = Vec::with_capacity(rows.len());
     for row in rows {
         let (thread, status): (String, String) = read(row.try_get("", "thread_id").and_then(|id| Ok((id, row.try_get("", "status")?))))?;
-        let (error, stop_reason) = read(row.try_get("", "error").and_then(|error| Ok((error, row.try_get("", "stop_reason")?))))?;
+        let text = |column: &str| read(row.try_get::<Option<String>>("", column));
+        let (error, error_name, stop_reason) = (text("error")?, text("error_name")?, text("stop_reason")?);
         if let (Ok(thread), Some(status)) = (ThreadId::parse(thread), RunStatus::parse(&status)) {
-            ends.push((thread, LastEnd { status, error, stop_reason }));
+            ends.push((thread, LastEnd { status, error, error_name, stop_reason }));
         }
     }
     Ok(ends)

@@ -22,9 +22,9 @@ const PAGE: u64 = 500;
 /// The namespace of digests.
 const DIGESTS: Uuid = Uuid::from_u128(0x6e15_5a5f_54d0_4f3b_9a52_0a4f_5e1d_2c77);
 
-/// A fact as it is stored.
+/// A fact as it is stored. Its path is bounded already.
 pub(super) fn stored(fact: Fact) -> (String, String) {
-    (bounded(fact.path), bounded(fact.value))
+    (fact.path, bounded(fact.value))
 }
 
 fn bounded(text: String) -> String {

@@ -323,6 +323,24 @@ async fn accumulated_messages_grow_and_only_whole_ones_are_complete() {
 }
 
 #[tokio::test]
+async fn messages_are_described_with_their_runs_metadata_where_that_is_wanted() {
+    let metadata = json!({ "graph_id": "g", "team": { "n": 1 }, "langgraph_node": "mine" }).as_object().cloned().unwrap();
+    let plain = house().frames(RunSpec { metadata: metadata.clone(), ..say(TALK) }, &[StreamMode::MessagesTuple]).await;
+    let wanted = || RunSpec { metadata: metadata.clone(), describe_messages: true, ..say(TALK) };
+    let described = house().frames(wanted(), &[StreamMode::MessagesTuple]).await;
+    let of_plain = plain.iter().filter(|(event, _)| event == "messages").map(|(_, pair)| pair[1].as_object().unwrap());
+    let of_described = described.iter().filter(|(event, _)| event == "messages").map(|(_, pair)| pair[1].as_object().unwrap());
+    for (bare, full) in of_plain.zip(of_described) {
+        assert!(bare.get("graph_id").is_none() && bare.keys().all(|key| full.contains_key(key)), "{bare:?} {full:?}");
+        assert_eq!((&full["graph_id"], &full["team"], &full["run_attempt"]), (&json!("g"), &json!({ "n": 1 }), &json!(1)));
+        assert_eq!(full["langgraph_node"], bare["langgraph_node"]);
+    }
+    let frames = house().frames(wanted(), &[StreamMode::Messages]).await;
+    let announced = frames.iter().find(|(event, _)| event == "messages/metadata").unwrap().1.as_object().unwrap();
+    assert!(announced.values().all(|value| value["metadata"]["graph_id"] == "g"), "{announced:?}");
+}
+
+#[tokio::test]
 async fn a_cancel_keeps_the_input_and_names_what_was_at_work() {
     let house = house();
     for (input, checkpoints) in [(say("[[slow 1000x50ms]]").input, 2), (RunInput::Continue, 2)] {

@@ -55,6 +55,7 @@ impl RunCreateStore for MemoryStores {
             webhook: run.webhook,
             cancel: None,
             error: None,
+            error_name: None,
             stop_reason: None,
             completion: RunCompletionData::default(),
             created_at: run.created_at,
@@ -153,6 +154,7 @@ impl RunCommitStore for MemoryStores {
         let Some(end) = commit.end else { return Ok(()) };
         (run.recipe, run.owner) = (None, None);
         run.record.error = end.error;
+        run.record.error_name = end.error_name;
         run.record.stop_reason = end.stop_reason;
         run.record.completion = end.completion;
         thread.status = end.thread_status;

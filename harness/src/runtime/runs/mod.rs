@@ -34,7 +34,7 @@ pub use observer::{LifecycleKind, NullObserver, RunLifecycleEvent, RunObserver};
 pub use parts::{RunLimits, RuntimeParts};
 pub use plan::ExecutionPlan;
 pub use planner::plan;
-pub use record::{RunCompletionData, RunRecord, ThreadStatus};
+pub use record::{LOST_ERROR, RunCompletionData, RunRecord, ThreadStatus};
 pub use recovery::{ATTEMPTS_EXHAUSTED, NODE_LOST, ORPHAN_RECOVERED, ROLLED_BACK};
 pub use registry::RunRegistry;
 pub use slot::{MOST_WAITING, Verdict, verdict};

@@ -31,6 +31,7 @@ pub struct ExecutionPlan {
     pub(super) kwargs: Value,
     pub(super) modes: StreamModes,
     pub(super) echo_input: bool,
+    pub(super) describe_messages: bool,
     pub(super) subgraphs: bool,
     pub(super) keep_partial: bool,
     pub(super) durability: Durability,

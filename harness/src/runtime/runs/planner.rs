@@ -33,6 +33,7 @@ pub fn plan(spec: RunSpec, agent: Arc<dyn Agent>, actor: ActorContext, limits: &
         kwargs: spec.kwargs,
         modes: spec.stream_modes,
         echo_input: spec.echo_input,
+        describe_messages: spec.describe_messages,
         subgraphs: spec.stream_subgraphs,
         keep_partial: spec.keep_partial,
         durability: spec.durability,

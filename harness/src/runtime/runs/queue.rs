@@ -15,7 +15,7 @@ use super::error::RunError;
 use super::live::{RunOutcome, Stop};
 use super::parts::{RunLimits, RuntimeParts};
 use super::planner::plan;
-use super::record::{RunRecord, ThreadStatus};
+use super::record::{LOST_ERROR, RunRecord, ThreadStatus};
 use super::recovery::{self, Fate, ORPHAN_RECOVERED, ROLLED_BACK, fate};
 use super::registry::{RunRegistry, RunTicket};
 use super::spec::{CancelAction, IfNotExists, RunScope};
@@ -215,13 +215,13 @@ async fn give_up(run: &RunRecord, reason: &'static str, why: &str, registry: &Ru
         return close(run, RunOutcome { status: RunStatus::Interrupted, error: None, values: None }, registry, parts).await;
     }
     let key = StreamKey { run_id: run.run_id.clone(), attempt: run.attempt };
-    let data = error_frame("RunError", why).data.into_bytes();
+    let data = error_frame(LOST_ERROR, why).data.into_bytes();
     if let Err(error) = parts.bridge.publish_terminal(&key, TerminalKind::Error, Some(data)).await {
         tracing::warn!(run_id = %run.run_id, %error, "the end did not reach the stream");
     }
     close(
         run,
-        RunOutcome { status: RunStatus::Error, error: Some(("RunError".to_owned(), why.to_owned())), values: None },
+        RunOutcome { status: RunStatus::Error, error: Some((LOST_ERROR.to_owned(), why.to_owned())), values: None },
         registry,
         parts,
     )
@@ -240,6 +240,7 @@ pub(super) async fn end_unstarted(run: &RunRecord, registry: &RunRegistry, parts
         end: Some(RunEnd {
             status,
             error: None,
+            error_name: None,
             stop_reason: rolled_back.then(|| ROLLED_BACK.to_owned()),
             completion: run.completion.clone(),
             thread_status: ThreadStatus::Idle,

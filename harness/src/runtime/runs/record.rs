@@ -8,6 +8,9 @@ use super::spec::{CancelAction, MultitaskStrategy};
 use super::status::RunStatus;
 use crate::ids::{RunId, ThreadId};
 
+/// The class of an error that nobody who is left has seen.
+pub const LOST_ERROR: &str = "RunError";
+
 /// A run as the store knows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
@@ -37,6 +40,8 @@ pub struct RunRecord {
     pub cancel: Option<CancelAction>,
     /// Why it failed.
     pub error: Option<String>,
+    /// The class of that error, such as `TimeoutError`; absent where nobody knew.
+    pub error_name: Option<String>,
     /// Why it stopped early, such as `loop_capped` or `orphan_recovered`.
     pub stop_reason: Option<String>,
     /// What it added up to; zeros until it is over.
@@ -45,6 +50,13 @@ pub struct RunRecord {
     pub created_at: DateTime<Utc>,
     /// When it last changed.
     pub updated_at: DateTime<Utc>,
+}
+
+impl RunRecord {
+    /// The class of the error it ended with.
+    pub fn error_name(&self) -> &str {
+        self.error_name.as_deref().unwrap_or(LOST_ERROR)
+    }
 }
 
 /// What a run adds up to. Field names are the wire's.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::error::RunError;
 use super::parts::{RunLimits, RuntimeParts};
 use super::queue::end_unstarted;
-use super::record::{RunRecord, ThreadStatus};
+use super::record::{LOST_ERROR, RunRecord, ThreadStatus};
 use super::registry::RunRegistry;
 use super::spec::{CancelAction, Durability, Recovery, RunSpec};
 use super::status::RunStatus;
@@ -91,6 +91,7 @@ pub(super) async fn end_orphan(run: &RunRecord, reason: &'static str, why: &str,
         end: Some(RunEnd {
             status,
             error,
+            error_name: None,
             stop_reason: Some(stop_reason.to_owned()),
             completion: run.completion.clone(),
             thread_status: if rolled_back { ThreadStatus::Idle } else { ThreadStatus::after(status, false) },
@@ -138,7 +139,7 @@ pub(super) fn keep_trying(end: RunCommit, parts: &RuntimeParts) {
 
 /// What the webhook of a run is told that nobody executed to its end.
 pub(super) fn webhook_of(run: &RunRecord, error: Option<&str>) -> Option<WebhookCall> {
-    let error = error.map(|text| ("RunError".to_owned(), text.to_owned()));
+    let error = error.map(|text| (LOST_ERROR.to_owned(), text.to_owned()));
     run.webhook.clone().map(|url| WebhookCall { url, started_at: run.updated_at, values: None, error })
 }
 

@@ -127,6 +127,7 @@ pub(super) fn spec(assistant: &str) -> RunSpec {
         stream_modes: [StreamMode::Values, StreamMode::MessagesTuple, StreamMode::Updates].into_iter().collect(),
         stream_subgraphs: false,
         echo_input: true,
+        describe_messages: false,
         keep_partial: true,
         durability: Default::default(),
         interrupt_before: NodeSelector::None,

@@ -36,6 +36,9 @@ pub struct RunSpec {
     pub stream_subgraphs: bool,
     /// Whether `messages` viewers get the human input back, as DeerFlow's web UI expects and the platform does not.
     pub echo_input: bool,
+    /// Whether `messages` viewers get the run's metadata with every message, as the platform's do.
+    #[serde(default)]
+    pub describe_messages: bool,
     /// Whether the text of an answer that was cut off stays in the thread, as DeerFlow's users expect and the platform's do not.
     pub keep_partial: bool,
     /// When checkpoints become durable.
@@ -77,6 +80,7 @@ impl RunSpec {
             stream_modes: [StreamMode::MessagesTuple, StreamMode::Values].into_iter().collect(),
             stream_subgraphs: false,
             echo_input: false,
+            describe_messages: false,
             keep_partial: true,
             durability: Durability::Async,
             interrupt_before: NodeSelector::None,

@@ -131,7 +131,7 @@ fn leftover(record: &RunRecord) -> BoxStream<'static, StreamItem> {
     };
     let mut items = Vec::new();
     if kind == TerminalKind::Error {
-        let data = error_frame("RunError", record.error.as_deref().unwrap_or("the run failed")).data;
+        let data = error_frame(record.error_name(), record.error.as_deref().unwrap_or("the run failed")).data;
         items.push(StreamItem::Event(StreamEvent { id: EventId { seq: 1, attempt: record.attempt }, event: "error".into(), data }));
     }
     items.push(StreamItem::End(kind));

@@ -14,7 +14,7 @@ use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::HistoryQuery;
 use crate::runtime::serialization::values_json;
 
-/// How often a run of another process is looked at while waiting for its end.
+/// How often the store is asked for the end of a run that is executed elsewhere.
 const REMOTE_POLL: Duration = Duration::from_millis(100);
 
 /// What a waiting caller gets.
@@ -85,7 +85,7 @@ pub(super) async fn wait(record: &RunRecord, registry: &RunRegistry, parts: &Run
     let values = last_values(&record, parts).await?;
     Ok(match record.status {
         RunStatus::Error | RunStatus::Timeout => WaitOutcome::Failed {
-            name: "RunError".to_owned(),
+            name: record.error_name().to_owned(),
             message: record.error.unwrap_or_else(|| "the run failed".to_owned()),
             values,
         },

@@ -25,6 +25,8 @@ pub struct RunFacts {
     pub run_id: RunId,
     /// The thread.
     pub thread_id: ThreadId,
+    /// Which attempt at executing it this is.
+    pub attempt: u32,
     /// The assistant: the name of the run's own events.
     pub assistant: String,
     /// The run's metadata.

@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::frames::Frame;
 use crate::messages::{Message, MessageAccumulator, MessageChunk};
-use crate::runtime::agent::MessageMeta;
 
 /// Turns fragments into accumulated messages. One message is under way at a time.
 #[derive(Debug, Default)]
@@ -17,7 +16,7 @@ pub(super) struct Accumulating {
 
 impl Accumulating {
     /// A streamed message is never told as complete: its last fragment is its end.
-    pub(super) fn token(&mut self, chunk: &MessageChunk, meta: &MessageMeta, frames: &mut Vec<Frame>) {
+    pub(super) fn token(&mut self, chunk: &MessageChunk, meta: impl FnOnce() -> Value, frames: &mut Vec<Frame>) {
         if self.current.as_ref().is_none_or(|current| current.id() != chunk.id) {
             self.current = Some(MessageAccumulator::new(chunk.id.clone()));
         }
@@ -28,14 +27,14 @@ impl Accumulating {
         }
     }
 
-    pub(super) fn whole(&mut self, message: &Message, meta: &MessageMeta, frames: &mut Vec<Frame>) {
+    pub(super) fn whole(&mut self, message: &Message, meta: impl FnOnce() -> Value, frames: &mut Vec<Frame>) {
         self.announce(message.id.as_deref().unwrap_or_default(), meta, frames);
         frames.push(Frame::new("messages/complete", &[message]));
     }
 
-    fn announce(&mut self, id: &str, meta: &MessageMeta, frames: &mut Vec<Frame>) {
+    fn announce(&mut self, id: &str, meta: impl FnOnce() -> Value, frames: &mut Vec<Frame>) {
         if self.announced.insert(id.to_owned()) {
-            frames.push(Frame::new("messages/metadata", &json!({ id: { "metadata": meta } })));
+            frames.push(Frame::new("messages/metadata", &json!({ id: { "metadata": meta() } })));
         }
     }
 }

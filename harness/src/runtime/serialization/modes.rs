@@ -31,6 +31,8 @@ pub struct Wanted {
     pub subgraphs: bool,
     /// Whether viewers of messages get the human input back.
     pub echo_input: bool,
+    /// Whether they get the run's metadata with every message.
+    pub describe_messages: bool,
 }
 
 /// Encodes one run's events.
@@ -63,7 +65,9 @@ struct NestedEncoder {
 impl ModeEncoder {
     /// An encoder for what is wanted.
     pub fn new(wanted: Wanted, clock: Arc<dyn Clock>, run: impl FnOnce() -> RunFacts) -> Self {
-        let tells_of_run = [StreamMode::Events, StreamMode::Tasks, StreamMode::Debug].into_iter().any(|mode| wanted.modes.has(mode));
+        let any = |modes: &[StreamMode]| modes.iter().any(|mode| wanted.modes.has(*mode));
+        let tells_of_run = any(&[StreamMode::Events, StreamMode::Tasks, StreamMode::Debug])
+            || (wanted.describe_messages && any(&[StreamMode::Messages, StreamMode::MessagesTuple]));
         let run = tells_of_run.then(|| Arc::new(run()));
         let events = run.clone().filter(|_| wanted.modes.has(StreamMode::Events)).map(EventsMode::new);
         Self { events, ..Self::of(wanted, clock, run) }
@@ -193,7 +197,8 @@ impl ModeEncoder {
             let data = self.pair(chunk, meta);
             frames.push(Frame { event: "messages".into(), data });
         } else if self.has(StreamMode::Messages) {
-            self.accumulating.token(chunk, meta, frames);
+            let run = self.run.as_deref().filter(|_| self.wanted.describe_messages);
+            self.accumulating.token(chunk, || described(meta, run), frames);
         }
     }
 
@@ -205,7 +210,8 @@ impl ModeEncoder {
             let data = self.pair(message, meta);
             frames.push(Frame { event: "messages".into(), data });
         } else if self.has(StreamMode::Messages) {
-            self.accumulating.whole(message, meta, frames);
+            let run = self.run.as_deref().filter(|_| self.wanted.describe_messages);
+            self.accumulating.whole(message, || described(meta, run), frames);
         }
     }
 
@@ -214,7 +220,8 @@ impl ModeEncoder {
         let tail = match &self.meta {
             Some((held, tail)) if Arc::ptr_eq(held, meta) => tail.clone(),
             _ => {
-                let tail = Bytes::from([b",", &*to_bytes(&**meta), b"]"].concat());
+                let run = self.run.as_deref().filter(|_| self.wanted.describe_messages);
+                let tail = Bytes::from([b",", &*to_bytes(&described(meta, run)), b"]"].concat());
                 self.meta = Some((meta.clone(), tail.clone()));
                 tail
             }
@@ -260,6 +267,17 @@ impl ModeEncoder {
             }
         }
     }
+}
+
+/// What is told of a message, on top of what is told of its run.
+fn described(meta: &MessageMeta, run: Option<&RunFacts>) -> Value {
+    let own = json!(meta);
+    let (Some(run), Value::Object(own)) = (run, &own) else { return own };
+    let mut told = run.metadata.clone();
+    told.insert("run_attempt".to_owned(), run.attempt.into());
+    told.insert("langgraph_host".to_owned(), "self-hosted".into());
+    told.extend(own.clone());
+    told.into()
 }
 
 /// `{node: update}`; an update of nothing is null.

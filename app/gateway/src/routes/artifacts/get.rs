@@ -10,11 +10,11 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use harness::runtime::actor_context::effective_user_id;
-use sha2::{Digest, Sha256};
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
 
 use super::body::file_body;
+use super::hash::hash;
 use super::kind::{Kind, disposition};
 use super::path::{refused, virtual_path};
 use super::range::{Wanted, wanted};
@@ -37,7 +37,7 @@ pub(crate) async fn get(State(state): App, ids: Ids, query: Query, headers: Head
     let length = facts.len();
     let small = if length <= HASHED_UP_TO { Some(read_all(&mut file, length).await.map_err(broken)?) } else { None };
     let tag = match &small {
-        Some(content) => format!("\"{}\"", hex::encode(Sha256::digest(content))),
+        Some(content) => format!("\"{}\"", hash(content)),
         None => modification_tag(&facts),
     };
     // A hashed file may have changed between its facts and its content: the content counts.

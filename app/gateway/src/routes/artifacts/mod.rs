@@ -2,6 +2,7 @@
 
 mod body;
 mod get;
+mod hash;
 mod kind;
 mod path;
 mod put;

@@ -7,8 +7,8 @@ use harness::runtime::runs::ThreadStatus;
 use harness::sandbox::pending_file::Durability;
 use harness::sandbox::{Fault, FileError, Root, VirtualPath};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
+use super::hash::hash;
 use super::path::{not_found, refused, virtual_path};
 use crate::error::ApiError;
 use crate::extract::{Body, Ids};
@@ -77,8 +77,4 @@ fn too_large() -> ApiError {
 
 fn is_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
-}
-
-fn hash(text: &str) -> String {
-    hex::encode(Sha256::digest(text))
 }

@@ -6,14 +6,14 @@ use axum::Json;
 use axum::extract::State;
 use deerflow_domain::threads::{Created, NewThread, ThreadRecord};
 use harness::runtime::actor_context::{Owner, required_user_id};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::client_metadata;
 use super::options::read_ttl;
-use super::update_state::update_state;
+use super::update_state::{Update, change_state, read_update};
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
-use crate::extract::{Body, Fields, Ids, parse_thread_id};
+use crate::extract::{Body, Fields, parse_thread_id};
 use crate::reads::{require_thread, thread_facts};
 use crate::routes::{Answer, App, to_its_end};
 use crate::state::GatewayState;
@@ -58,8 +58,8 @@ pub(crate) async fn create(State(state): App, dialect: Dialect, Body(mut body): 
     }
 }
 
-/// The state updates that make a thread's first state, in order.
-fn read_supersteps(body: &mut Fields) -> Vec<Map<String, Value>> {
+/// The steps that make a thread's first state, each of updates that belong together.
+fn read_supersteps(body: &mut Fields) -> Vec<Vec<Update>> {
     let Some(sent) = body.value("supersteps").cloned() else { return Vec::new() };
     let updates_of = |step: &Value| -> Option<Vec<Map<String, Value>>> {
         step.get("updates")?.as_array()?.iter().map(|update| update.as_object().cloned()).collect()
@@ -69,36 +69,46 @@ fn read_supersteps(body: &mut Fields) -> Vec<Map<String, Value>> {
         let msg = "supersteps should be a list of {\"updates\": [{\"values\", \"as_node\"}]}";
         return body.refuse("list_type", "supersteps", msg, &sent).unwrap_or_default();
     };
-    let mut updates: Vec<_> = steps.into_iter().flatten().collect();
-    for update in &mut updates {
-        let loc = || vec!["body".into(), "supersteps".into(), "updates".into()];
-        let issue = match update.get("as_node") {
-            Some(Value::String(_)) if update.get("command").is_none_or(Value::is_null) => None,
-            Some(Value::String(_)) => {
-                Some(Issue::new("unsupported_thread_option", loc(), "commands in supersteps are not supported", &Value::Null))
-            }
-            _ => Some(Issue::new("missing", loc(), "Field required: as_node", &Value::Object(update.clone()))),
-        };
-        if let Some(issue) = issue {
-            body.push(issue);
-        }
-        if update.get("as_node").is_some_and(|node| node == "__input__") {
-            update.insert("as_node".to_owned(), json!("__start__"));
-        }
-    }
-    updates
+    let mut read = |step: Vec<Map<String, Value>>| {
+        let alone = step.len() == 1;
+        step.into_iter().map(|update| read_step(update, alone, body)).collect()
+    };
+    steps.into_iter().filter(|step| !step.is_empty()).map(&mut read).collect()
 }
 
-/// Applies the updates one after the other; if one is refused there is no thread.
+/// An update of a step; what is wrong with it is wrong with the body.
+fn read_step(update: Map<String, Value>, alone: bool, body: &mut Fields) -> Update {
+    let loc = || vec!["body".into(), "supersteps".into(), "updates".into()];
+    if update.get("command").is_some_and(|command| !command.is_null()) {
+        body.push(Issue::new("unsupported_thread_option", loc(), "commands in supersteps are not supported", &Value::Null));
+    }
+    let mut fields = Fields::new("body", update);
+    fields.required_text("as_node");
+    let mut read = read_update(&mut fields);
+    if !alone && matches!(read.as_node.as_deref(), Some("__input__" | "__end__")) {
+        body.push(Issue::new(
+            "value_error",
+            loc(),
+            "updates as __input__ and as __end__ should stand alone in their superstep",
+            &Value::Null,
+        ));
+    }
+    read.as_node = read.as_node.map(|node| if node == "__input__" { "__start__".to_owned() } else { node });
+    if let Err(ApiError::Invalid(issues)) = fields.finish() {
+        issues.into_iter().for_each(|issue| body.push(issue));
+    }
+    read
+}
+
+/// Makes a checkpoint of each step; if one is refused there is no thread.
 async fn seeded(
     state: Arc<GatewayState>,
     record: ThreadRecord,
-    seed: Vec<Map<String, Value>>,
+    steps: Vec<Vec<Update>>,
     dialect: Dialect,
 ) -> Result<ThreadRecord, ApiError> {
-    for update in seed {
-        let ids = Ids::of_thread(&record.thread_id, dialect);
-        if let Err(refused) = update_state(State(Arc::clone(&state)), dialect, ids, Body(Fields::new("body", update))).await {
+    for step in &steps {
+        if let Err(refused) = change_state(&state, &record, step, None, dialect).await {
             state.threads.delete(&record.thread_id, &Owner::Auto).await?;
             return Err(refused);
         }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::state::state_of;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Body, Ids};
+use crate::extract::{Body, Fields, Ids};
 use crate::history::MESSAGE_REMOVED;
 use crate::input::{StateValues, checkpoint_of, nested_of, read_values};
 use crate::reads::{Moment, all_runs, require_thread, transcript};
@@ -29,8 +29,7 @@ const MOST_TRIES: u32 = 8;
 
 pub(crate) async fn update_state(State(state): App, dialect: Dialect, ids: Ids, Body(mut body): Body) -> Answer {
     let thread = ids.thread()?;
-    let values = body.object("values");
-    let as_node = body.text("as_node");
+    let update = read_update(&mut body);
     let from = checkpoint_of(&mut body, Some(&thread), dialect)?;
     let nested = if dialect.is_platform() { nested_of(&mut body, from.as_ref()) } else { None };
     body.finish()?;
@@ -42,12 +41,34 @@ pub(crate) async fn update_state(State(state): App, dialect: Dialect, ids: Ids, 
     if record.status == ThreadStatus::Busy {
         return Err(busy());
     }
-    let values = values.unwrap_or_default();
+    let made = change_state(&state, &record, &[update], from.as_ref(), dialect).await?;
+    answer(&state, &thread, &made, dialect).await
+}
+
+/// Values, and the node for which they speak.
+#[derive(Debug, Default)]
+pub(super) struct Update {
+    values: Map<String, Value>,
+    pub(super) as_node: Option<String>,
+}
+
+/// An update in a body.
+pub(super) fn read_update(body: &mut Fields) -> Update {
+    Update { values: body.object("values").unwrap_or_default(), as_node: body.text("as_node") }
+}
+
+/// Writes updates that belong together as one checkpoint on top of the newest, or of `from`.
+pub(super) async fn change_state(
+    state: &GatewayState,
+    record: &ThreadRecord,
+    updates: &[Update],
+    from: Option<&CheckpointId>,
+    dialect: Dialect,
+) -> Result<CheckpointMeta, ApiError> {
     for _ in 0..MOST_TRIES {
-        let change = Change { record: &record, values: values.clone(), as_node: as_node.as_deref(), from: from.as_ref() };
-        match change.write(&state, dialect).await? {
-            Written::Done(meta) => return answer(&state, &thread, &meta, dialect).await,
-            Written::Moved => tracing::debug!(thread_id = %thread, "the thread was changed meanwhile, planning the change again"),
+        match (Change { record, updates, from }).write(state, dialect).await? {
+            Written::Done(meta) => return Ok(*meta),
+            Written::Moved => tracing::debug!(thread_id = %record.thread_id, "the thread was changed meanwhile, planning the change again"),
         }
     }
     Err(ApiError::Conflict("Thread is being changed by other requests. Update state again later.".to_owned()))
@@ -60,8 +81,7 @@ fn busy() -> ApiError {
 /// What is asked of a thread.
 struct Change<'a> {
     record: &'a ThreadRecord,
-    values: Map<String, Value>,
-    as_node: Option<&'a str>,
+    updates: &'a [Update],
     from: Option<&'a CheckpointId>,
 }
 
@@ -76,7 +96,7 @@ enum Written {
 impl Change<'_> {
     /// Reads the thread as it is now, plans the change on it and writes it, if the thread is still that.
     async fn write(self, state: &GatewayState, dialect: Dialect) -> Result<Written, ApiError> {
-        let Self { record, values, as_node, from } = self;
+        let Self { record, updates, from } = self;
         let thread = &record.thread_id;
         let base = state.checkpoints.get(thread, from).await?;
         match (&base, from) {
@@ -90,12 +110,16 @@ impl Change<'_> {
         }
         // What the newest state held decides which messages were taken away, wherever the change forks from.
         let newest = if from.is_some() { state.checkpoints.get(thread, None).await? } else { base.clone() };
-        let values = read_values(values, "values", dialect)?;
-        let names_channels = values != StateValues::default();
-        let replaces = replaces_messages(&values, dialect);
-        let before = base.as_ref().map(|base| base.state.clone()).unwrap_or_default();
-        let mut after = changed(before, values, state, dialect)?;
-        let next = due(state, record, as_node, base.as_ref(), &after).await?;
+        let (mut names_channels, mut replaces) = (false, false);
+        let mut after = base.as_ref().map(|base| base.state.clone()).unwrap_or_default();
+        for update in updates {
+            let values = read_values(update.values.clone(), "values", dialect)?;
+            names_channels |= values != StateValues::default();
+            replaces |= replaces_messages(&values, dialect);
+            after = changed(after, values, state, dialect)?;
+        }
+        let speak_for: Vec<&str> = updates.iter().filter_map(|update| update.as_node.as_deref()).collect();
+        let next = due(state, record, &speak_for, base.as_ref(), &after).await?;
 
         let planned_on = match &newest {
             Some(newest) => newest.log_tail,
@@ -108,7 +132,7 @@ impl Change<'_> {
             run_id: None,
             source: if names_channels { CheckpointSource::Update } else { CheckpointSource::Fork },
             step: base.as_ref().map_or(-1, |base| base.meta.step + 1),
-            machine: base.as_ref().filter(|_| as_node.is_none()).and_then(|base| base.meta.machine.clone()),
+            machine: base.as_ref().filter(|_| speak_for.is_empty()).and_then(|base| base.meta.machine.clone()),
             metadata: base.as_ref().map(|base| base.meta.metadata.clone()).unwrap_or_default(),
             next,
             created_at: state.clock.now(),
@@ -177,43 +201,43 @@ fn changed(mut before: ThreadState, values: StateValues, state: &GatewayState, d
     Ok(after)
 }
 
-/// What is due after the change: as before, or what follows the node that the change speaks for.
+/// What is due after the change: as before, or what follows the nodes that the change speaks for.
 async fn due(
     state: &GatewayState,
     record: &ThreadRecord,
-    as_node: Option<&str>,
+    speak_for: &[&str],
     base: Option<&Snapshot>,
     after: &ThreadState,
 ) -> Result<Vec<PendingTask>, ApiError> {
-    let Some(node) = as_node else {
+    if speak_for.is_empty() {
         return Ok(base.map(|base| base.meta.next.clone()).unwrap_or_default());
-    };
+    }
     let assistant = match &record.assistant {
         Some(assistant) => assistant.clone(),
         None => state.assistants.list().await.into_iter().next().map(|info| info.name).unwrap_or_default(),
     };
     let nodes = state.assistants.resolve(&assistant, &Map::new()).await?.nodes();
     let known = |name: &str| nodes.iter().any(|known| known == name);
-    if !matches!(node, "__start__" | "__end__") && !known(node) {
-        return Err(ApiError::BadRequest(format!("Node {node} does not exist")));
+    if let Some(unknown) = speak_for.iter().find(|node| !matches!(**node, "__start__" | "__end__") && !known(node)) {
+        return Err(ApiError::BadRequest(format!("Node {unknown} does not exist")));
     }
     let open_calls = after.messages().last().map_or(0, |message| message.tool_calls().len());
-    let follower = match node {
-        "__start__" => {
-            if known("model") {
-                Some("model")
-            } else {
-                nodes.first().map(String::as_str)
-            }
-        }
+    let follower = |node: &str| match node {
+        "__start__" if !known("model") => nodes.first().map(String::as_str),
+        "__start__" | "tools" if known("model") => Some("model"),
         "model" if open_calls > 0 && known("tools") => Some("tools"),
-        "tools" if known("model") => Some("model"),
         _ => None,
     };
+    let mut followers: Vec<&str> = Vec::new();
+    for follower in speak_for.iter().filter_map(|node| follower(node)) {
+        if !followers.contains(&follower) {
+            followers.push(follower);
+        }
+    }
     let task = |name: &str| PendingTask::new(state.ids.random().to_string(), name);
     // Each call of an answer is a task of its own.
-    let tasks = if follower == Some("tools") { open_calls } else { 1 };
-    Ok(follower.map(|name| (0..tasks).map(|_| task(name)).collect()).unwrap_or_default())
+    let tasks = |name: &str| if name == "tools" { open_calls } else { 1 };
+    Ok(followers.into_iter().flat_map(|name| (0..tasks(name)).map(move |_| task(name))).collect())
 }
 
 /// Whether the change stands for the whole list of messages, not for some of them.

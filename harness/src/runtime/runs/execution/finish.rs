@@ -41,6 +41,7 @@ impl Execution {
         let run_end = RunEnd {
             status,
             error: error.as_ref().map(|(_, text)| text.clone()),
+            error_name: error.as_ref().map(|(name, _)| name.clone()),
             stop_reason: stop_reason(&end),
             completion: self.callbacks.completion_data(),
             thread_status: thread_status(status, nodes_due, rolled_back),

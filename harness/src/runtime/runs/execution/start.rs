@@ -55,10 +55,12 @@ impl Execution {
 }
 
 fn encoder(plan: &ExecutionPlan, record: &RunRecord, parts: &RuntimeParts) -> ModeEncoder {
-    let wanted = Wanted { modes: plan.modes, subgraphs: plan.subgraphs, echo_input: plan.echo_input };
+    let wanted =
+        Wanted { modes: plan.modes, subgraphs: plan.subgraphs, echo_input: plan.echo_input, describe_messages: plan.describe_messages };
     ModeEncoder::new(wanted, parts.clock.clone(), || RunFacts {
         run_id: record.run_id.clone(),
         thread_id: record.thread_id.clone(),
+        attempt: record.attempt,
         assistant: plan.assistant.clone(),
         metadata: plan.metadata.clone(),
     })

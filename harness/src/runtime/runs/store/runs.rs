@@ -115,6 +115,8 @@ pub struct RunEnd {
     pub status: RunStatus,
     /// Why it failed.
     pub error: Option<String>,
+    /// The class of that error.
+    pub error_name: Option<String>,
     /// Why it stopped early.
     pub stop_reason: Option<String>,
     /// What it added up to.

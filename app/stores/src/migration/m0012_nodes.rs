@@ -8,14 +8,14 @@ pub(super) struct Nodes;
 
 impl MigrationName for Nodes {
     fn name(&self) -> &str {
-        "m0011_nodes"
+        "m0012_nodes"
     }
 }
 
 #[async_trait::async_trait]
 impl MigrationTrait for Nodes {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0011_nodes.sql")).await?;
+        manager.get_connection().execute_unprepared(include_str!("m0012_nodes.sql")).await?;
         Ok(())
     }
 }

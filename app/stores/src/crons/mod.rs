@@ -1,5 +1,7 @@
 //! Crons in the database.
 
+mod search;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_domain::crons::{AfterRun, Cron, CronSearch, CronStore, Due};
@@ -30,19 +32,6 @@ impl SqlCronStore {
     pub fn new(db: Database) -> Self {
         Self { db }
     }
-
-    /// The user's, as far as columns can tell; metadata is compared by [`CronSearch`].
-    async fn candidates(&self, user: &str, search: &CronSearch) -> Result<Vec<Cron>, StoreError> {
-        let mut select = of(user);
-        if let Some(thread) = &search.thread_id {
-            select = select.filter(cron::Column::ThreadId.eq(thread.as_str()));
-        }
-        if let Some(assistant) = &search.assistant_id {
-            select = select.filter(cron::Column::AssistantId.eq(plain(assistant)));
-        }
-        let rows = read(select.all(self.db.reads()).await)?;
-        Ok(rows.into_iter().filter_map(readable).collect())
-    }
 }
 
 fn of(user: &str) -> Select<cron::Entity> {
@@ -61,11 +50,11 @@ impl CronStore for SqlCronStore {
     }
 
     async fn search(&self, user: &str, search: &CronSearch) -> Result<Vec<Cron>, StoreError> {
-        Ok(search.answer(self.candidates(user, search).await?))
+        search::search(self.db.reads(), user, search).await
     }
 
     async fn count(&self, user: &str, search: &CronSearch) -> Result<u64, StoreError> {
-        Ok(self.candidates(user, search).await?.iter().filter(|cron| search.matches(cron)).count() as u64)
+        search::count(self.db.reads(), user, search).await
     }
 
     async fn update(&self, cron: Cron, seen: DateTime<Utc>, reschedule: bool) -> Result<bool, StoreError> {
