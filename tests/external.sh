@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests that need more than Rust: the official LangGraph SDKs against a real gateway, the
-# conformance suite of the platform's API, requests made from the OpenAPI document, and Postgres.
+# conformance suite of the platform's API, requests made from the OpenAPI document, Postgres, and Redis.
 # What they need is installed when it is missing. What cannot be installed is named, and the run fails: nothing is
 # skipped.
 #
@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 source ./packages.sh
 
-suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh openapi/run.sh postgres/run.sh)
+suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh openapi/run.sh postgres/run.sh redis/run.sh)
 node_at_least=20
 missing=()
 
@@ -48,6 +48,10 @@ prepare_postgres() {
     [[ -n $(postgres_bindir) ]] || install_packages postgresql
 }
 
+prepare_redis() {
+    command -v redis-server >/dev/null || install_packages redis-server
+}
+
 echo "== preparing"
 for folder in sdk/python openapi; do
     prepare_python "$folder" || missing+=("Python 3 with the packages of tests/$folder/requirements.txt")
@@ -55,6 +59,7 @@ done
 export SDK_PYTHON=$PWD/sdk/python/.venv/bin/python FUZZ_PYTHON=$PWD/openapi/.venv/bin/python
 prepare_node || missing+=("Node $node_at_least or later with the packages of tests/sdk/js/package.json")
 prepare_postgres || missing+=("a Postgres server (initdb and pg_ctl)")
+prepare_redis || missing+=("a Redis server (redis-server)")
 if ((${#missing[@]} > 0)); then
     printf 'missing, and could not be installed: %s\n' "${missing[@]}" >&2
     exit 1

@@ -10,8 +10,14 @@ use super::registry::RunRegistry;
 use super::spec::CancelAction;
 use super::status::RunStatus;
 use super::store::{CommitError, NewRunEvent, RunCommit, RunEnd, WebhookCall, category};
+use super::stored_end::terminal_of;
+use crate::ids::RunId;
 use crate::messages::Message;
+use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, HistoryQuery};
+use crate::runtime::serialization::error_frame;
+use crate::runtime::stream_bridge::{BridgeError, StreamKey, TerminalKind};
+use crate::runtime::tasks::TaskKind;
 use crate::state::{StateUpdate, ThreadState};
 
 /// The stop reason of a run whose process died.
@@ -34,17 +40,42 @@ pub(super) async fn end_orphans(registry: &RunRegistry, parts: &RuntimeParts) ->
     }
     orphans.retain(|run| run.status.is_owned() || run.cancel.is_some());
     let count = orphans.len();
+    let mut ended = Vec::new();
     for orphan in orphans {
         if !orphan.status.is_owned() {
             end_unstarted(&orphan, registry, parts).await;
             continue;
         }
+        ended.push(orphan.clone());
         // One that cannot be ended must not keep the others, or the server, from going on.
         if let Err(error) = end_orphan(&orphan, LOST, parts).await {
             tracing::error!(run_id = %orphan.run_id, thread_id = %orphan.thread_id, %error, "a run left behind cannot be ended");
         }
     }
+    // Beside the start, which does not wait for a bridge.
+    let told = parts.clone();
+    parts.tasks.spawn(TaskKind::Finish, "ends of lost runs", async move {
+        for run in ended {
+            tell_end(&run.run_id, &told).await;
+        }
+    });
     Ok(count)
+}
+
+/// Ends the stream of a run that the store has ended, so that its viewers do not wait for a producer.
+async fn tell_end(run_id: &RunId, parts: &RuntimeParts) {
+    let run = match parts.query.get(run_id, &Owner::None).await {
+        Ok(Some(run)) => run,
+        Ok(None) => return,
+        Err(error) => return tracing::warn!(%run_id, %error, "the end of a lost run cannot be told"),
+    };
+    let Some(kind) = terminal_of(&run) else { return };
+    let error = (kind == TerminalKind::Error).then(|| error_frame("RunError", run.error.as_deref().unwrap_or(LOST)).data.into_bytes());
+    let key = StreamKey { run_id: run.run_id, attempt: run.attempt };
+    match parts.bridge.publish_terminal(&key, kind, error).await {
+        Ok(()) | Err(BridgeError::Ended(_)) => {}
+        Err(error) => tracing::warn!(%run_id, %error, "the end did not reach the stream"),
+    }
 }
 
 /// Ends one run that nobody executes, because of `why`.
