@@ -52,10 +52,12 @@ impl Inner {
             Ok(Ok(Reply { verdict: Verdict::Ended, .. })) => Err(BridgeError::Ended(key.run_id.clone())),
             Ok(Ok(Reply { outline, .. })) => {
                 log.own(key.attempt, Some(outline));
+                self.runs.keep(&log);
                 Ok(log)
             }
             Ok(Err(_)) | Err(_) => {
                 log.own(key.attempt, None);
+                self.runs.keep(&log);
                 Ok(log)
             }
         }
@@ -89,12 +91,13 @@ impl Inner {
     pub(super) async fn cancel_elsewhere(self: &Arc<Self>, run_id: &RunId) {
         let (inner, run_id) = (self.clone(), run_id.clone());
         let work = async move {
-            while let Err(outage) = inner.around.link.append(&run_id, &Append::cancel()).await {
-                tracing::debug!(%run_id, %outage, "a cancelled stream cannot be ended yet");
-                if inner.tasks.token().run_until_cancelled(tokio::time::sleep(CANCEL_PAUSE)).await.is_none() {
-                    return;
+            let cancel = async {
+                while let Err(outage) = inner.around.link.append(&run_id, &Append::cancel()).await {
+                    tracing::debug!(%run_id, %outage, "a cancelled stream cannot be ended yet");
+                    tokio::time::sleep(CANCEL_PAUSE).await;
                 }
-            }
+            };
+            inner.tasks.token().run_until_cancelled(cancel).await;
             if let Some(log) = inner.runs.get(&run_id) {
                 inner.wake_for(&log);
             }

@@ -169,7 +169,7 @@ impl RunLog {
     /// Takes in what a look at the server showed. The caller rings.
     pub(super) fn observe(&self, look: Look, asked: Option<(u64, usize)>, options: &RedisOptions) -> Observed {
         self.locked(|state| match (state.owner.is_some(), asked) {
-            (true, None) => state.observe_as_owner(look.outline),
+            (true, None) => state.observe_as_owner(look.outline.filter(|_| look.whole)),
             (false, Some((_, count))) => state.observe_as_follower(look, count, options),
             // It changed hands meanwhile.
             _ => Observed::Fine,
@@ -186,7 +186,10 @@ impl RunLog {
 
     /// The bridge no longer knows this log. The caller rings: nobody will publish to it.
     pub(super) fn retire(&self) {
-        self.locked(|state| state.retired = true);
+        self.locked(|state| {
+            state.retired = true;
+            state.owner = None;
+        });
     }
 
     /// Gives up to `wanted` bytes back: first what the server has, with `all` also what it has not. Keeps the newest event.
@@ -309,7 +312,7 @@ impl State {
 
     fn observe_as_follower(&mut self, look: Look, count: usize, options: &RedisOptions) -> Observed {
         let now = Instant::now();
-        let Some(outline) = look.outline.filter(|outline| outline.tail >= self.outline.tail) else {
+        let Some(outline) = look.outline.filter(|outline| look.whole && outline.tail >= self.outline.tail) else {
             // Its owner may make it anew; what never comes back is a gap.
             let since = *self.lost_since.get_or_insert(now);
             self.gone |= now.saturating_duration_since(since) >= options.loss_patience;

@@ -109,8 +109,10 @@ impl RedisStreamBridge {
         }
         let look = inner.around.link.look_at(run_id, None).await.map_err(|outage| BridgeError::Transport(outage.to_string()))?;
         let Some(outline) = look.outline else { return Ok(None) };
-        let located = outline.locate(from).ok_or_else(|| outline.gap(run_id, cursor_of(from)));
         let ended = outline.ended();
+        // Nobody makes the events of an ended run anew.
+        let place = outline.locate(from).filter(|next| look.whole || ended.is_none() || *next > outline.tail);
+        let located = place.ok_or_else(|| outline.gap(run_id, cursor_of(from)));
         let log = match ended {
             Some(_) => inner.runs.unlisted(run_id, outline),
             None => {
