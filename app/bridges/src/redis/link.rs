@@ -29,17 +29,19 @@ pub(super) struct Append {
     pub(super) events: Vec<StreamEvent>,
     pub(super) waiting: bool,
     pub(super) end: Option<TerminalKind>,
+    /// The newest event that its owner has published, whether or not it is among these.
+    pub(super) owed: Option<u64>,
 }
 
 impl Append {
     /// Fences off lower attempts and asks where the stream stands.
     pub(super) fn claim(attempt: u32) -> Self {
-        Self { attempt: Some(attempt), before: None, remake: false, events: Vec::new(), waiting: false, end: None }
+        Self { attempt: Some(attempt), before: None, remake: false, events: Vec::new(), waiting: false, end: None, owed: None }
     }
 
     /// Ends the stream as cancelled, whoever owns it.
     pub(super) fn cancel() -> Self {
-        Self { attempt: None, before: None, remake: false, events: Vec::new(), waiting: false, end: Some(TerminalKind::Cancel) }
+        Self { attempt: None, before: None, remake: false, events: Vec::new(), waiting: false, end: Some(TerminalKind::Cancel), owed: None }
     }
 }
 
@@ -130,7 +132,8 @@ impl Link {
             .arg(self.options.max_events)
             .arg(self.options.max_bytes)
             .arg(self.channel())
-            .arg(run_id.as_str());
+            .arg(run_id.as_str())
+            .arg(append.owed.map(|seq| seq.to_string()).unwrap_or_default());
         for event in &append.events {
             call.arg(event.id.attempt).arg(&*event.event).arg(&*event.data.clone().into_bytes());
         }
@@ -290,7 +293,7 @@ mod tests {
 
     #[test]
     fn both_keys_of_a_run_hash_to_one_slot() {
-        let link = Link::new(RedisOptions::at("redis://localhost")).ok().expect("an address");
+        let link = Link::new(RedisOptions::at("redis://localhost")).expect("an address");
         assert_eq!(link.keys(&RunId::parse("a-1").expect("valid")), ["r:{a-1}:s", "r:{a-1}:m"]);
     }
 }

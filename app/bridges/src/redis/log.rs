@@ -148,11 +148,11 @@ impl RunLog {
         self.locked(|state| state.generation)
     }
 
-    /// Where a viewer that asks for `from` begins, and how the stream ended if it did; or the gap that it gets.
-    pub(super) fn locate(&self, from: ResumeFrom) -> Result<Place, Gap> {
+    /// Where a viewer that asks for `from` begins.
+    pub(super) fn locate(&self, from: ResumeFrom) -> Located {
         self.locked(|state| match state.outline.locate(from) {
-            Some(next) => Ok(Place { next, ended: state.shown_end(), generation: state.generation }),
-            None => Err(state.outline.gap(&self.run_id, cursor_of(from))),
+            Some(next) => Located::At(Place { next, ended: state.shown_end(), generation: state.generation }),
+            None => Located::Gap(state.outline.gap(&self.run_id, cursor_of(from))),
         })
     }
 
@@ -217,7 +217,16 @@ impl Drop for RunLog {
     }
 }
 
-/// Where a viewer begins.
+/// Where a cursor stands.
+#[derive(Debug)]
+pub(super) enum Located {
+    /// Within what is kept.
+    At(Place),
+    /// Nowhere.
+    Gap(Gap),
+}
+
+/// Where a viewer begins, and how the stream ended if it did.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) next: u64,

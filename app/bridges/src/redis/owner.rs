@@ -262,7 +262,15 @@ impl State {
             owner.urgent = false;
             return None;
         }
-        Some(Append { attempt: Some(owner.attempt), before: Some(begin - 1), remake, events, waiting: owner.waiting && all, end })
+        Some(Append {
+            attempt: Some(owner.attempt),
+            before: Some(begin - 1),
+            remake,
+            events,
+            waiting: owner.waiting && all,
+            end,
+            owed: Some(tail),
+        })
     }
 
     fn settle(&mut self, sent: &Append, Reply { verdict, outline }: Reply) {
