@@ -44,24 +44,23 @@ impl Inner {
         log.may_claim(key.attempt)?;
         self.settled(&log).await;
         let asked = tokio::time::timeout(CLAIM_LIMIT, self.around.link.append(&key.run_id, &Append::claim(key.attempt))).await;
-        match asked {
-            Ok(Ok(Reply { verdict: Verdict::Fenced, outline })) => {
-                let (run_id, attempt) = (key.run_id.clone(), key.attempt);
-                Err(BridgeError::Fenced { run_id, attempt, current: outline.attempt })
+        let known = match asked {
+            Ok(Ok(Reply { verdict: verdict @ (Verdict::Fenced | Verdict::Ended), outline })) => {
+                let (run_id, attempt, current) = (key.run_id.clone(), key.attempt, outline.attempt);
+                log.learn(outline);
+                log.ring();
+                return Err(match verdict {
+                    Verdict::Fenced => BridgeError::Fenced { run_id, attempt, current },
+                    _ => BridgeError::Ended(run_id),
+                });
             }
-            Ok(Ok(Reply { verdict: Verdict::Ended, .. })) => Err(BridgeError::Ended(key.run_id.clone())),
-            Ok(Ok(Reply { outline, .. })) => {
-                log.own(key.attempt, Some(outline));
-                self.runs.keep(&log);
-                Ok(log)
-            }
-            Ok(Err(_)) | Err(_) => {
-                log.own(key.attempt, None);
-                self.runs.keep(&log);
-                Ok(log)
-            }
-        }
-        .inspect(|log| log.ring())
+            Ok(Ok(reply)) => Some(reply.outline),
+            Ok(Err(_)) | Err(_) => None,
+        };
+        log.own(key.attempt, known);
+        self.runs.keep(&log);
+        log.ring();
+        Ok(log)
     }
 
     /// Has what waits in `log` sent.

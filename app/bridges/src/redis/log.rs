@@ -119,9 +119,10 @@ impl RunLog {
         let before = state.bytes;
         let done = act(&mut state);
         match state.bytes.checked_sub(before) {
-            Some(more) => self.held.fetch_add(more, Ordering::Relaxed),
-            None => self.held.fetch_sub(before - state.bytes, Ordering::Relaxed),
-        };
+            Some(0) => {}
+            Some(more) => _ = self.held.fetch_add(more, Ordering::Relaxed),
+            None => _ = self.held.fetch_sub(before - state.bytes, Ordering::Relaxed),
+        }
         done
     }
 
@@ -164,6 +165,15 @@ impl RunLog {
     /// What to ask the server of this run: a follower wants the events after those it has.
     pub(super) fn wants(&self) -> Option<(u64, usize)> {
         self.locked(|state| state.owner.is_none().then(|| (state.outline.tail + 1, BATCH_EVENTS)))
+    }
+
+    /// Takes in where the stream stands, as somebody else's.
+    pub(super) fn learn(&self, outline: Outline) {
+        self.locked(|state| {
+            if state.owner.is_none() && outline.tail >= state.outline.tail {
+                state.adopt(outline);
+            }
+        });
     }
 
     /// Takes in what a look at the server showed. The caller rings.
