@@ -1,5 +1,7 @@
 //! After a crash: ends the runs that nobody works on any more, without losing what their callers were told was accepted.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::error::RunError;
@@ -16,7 +18,7 @@ use crate::messages::Message;
 use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, HistoryQuery};
 use crate::runtime::serialization::error_frame;
-use crate::runtime::stream_bridge::{BridgeError, StreamKey, TerminalKind};
+use crate::runtime::stream_bridge::{BridgeError, ResumeFrom, ResumeResult, StreamKey, TerminalKind};
 use crate::runtime::tasks::TaskKind;
 use crate::state::{StateUpdate, ThreadState};
 
@@ -46,7 +48,7 @@ pub(super) async fn end_orphans(registry: &RunRegistry, parts: &RuntimeParts) ->
             end_unstarted(&orphan, registry, parts).await;
             continue;
         }
-        ended.push(orphan.clone());
+        ended.push(orphan.run_id.clone());
         // One that cannot be ended must not keep the others, or the server, from going on.
         if let Err(error) = end_orphan(&orphan, LOST, parts).await {
             tracing::error!(run_id = %orphan.run_id, thread_id = %orphan.thread_id, %error, "a run left behind cannot be ended");
@@ -55,14 +57,14 @@ pub(super) async fn end_orphans(registry: &RunRegistry, parts: &RuntimeParts) ->
     // Beside the start, which does not wait for a bridge.
     let told = parts.clone();
     parts.tasks.spawn(TaskKind::Finish, "ends of lost runs", async move {
-        for run in ended {
-            tell_end(&run.run_id, &told).await;
+        for run_id in ended {
+            tell_end(&run_id, &told).await;
         }
     });
     Ok(count)
 }
 
-/// Ends the stream of a run that the store has ended, so that its viewers do not wait for a producer.
+/// Ends the stream, if it outlived its producer, of a run that the store has ended.
 async fn tell_end(run_id: &RunId, parts: &RuntimeParts) {
     let run = match parts.query.get(run_id, &Owner::None).await {
         Ok(Some(run)) => run,
@@ -70,6 +72,10 @@ async fn tell_end(run_id: &RunId, parts: &RuntimeParts) {
         Err(error) => return tracing::warn!(%run_id, %error, "the end of a lost run cannot be told"),
     };
     let Some(kind) = terminal_of(&run) else { return };
+    let known = parts.bridge.subscribe(run_id, ResumeFrom::Tail, Duration::ZERO).await;
+    if known.is_ok_and(|stream| matches!(stream.resume, ResumeResult::Unknown | ResumeResult::Ended(_))) {
+        return;
+    }
     let error = (kind == TerminalKind::Error).then(|| error_frame("RunError", run.error.as_deref().unwrap_or(LOST)).data.into_bytes());
     let key = StreamKey { run_id: run.run_id, attempt: run.attempt };
     match parts.bridge.publish_terminal(&key, kind, error).await {
