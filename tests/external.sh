@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests that need more than Rust: the official LangGraph SDKs against a real gateway, the
-# conformance suite of the platform's API, the React hook in a browser, requests made from the OpenAPI document, and Postgres.
+# conformance suite of the platform's API, the React hook in a browser, requests made from the OpenAPI document, Postgres, and
+# Redis.
 # What they need is installed when it is missing. What cannot be installed is named, and the run fails: nothing is
 # skipped.
 #
@@ -13,7 +14,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 source ./packages.sh
 
-suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh browser/run.sh openapi/run.sh postgres/run.sh)
+suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh browser/run.sh openapi/run.sh postgres/run.sh redis/run.sh)
 node_at_least=20
 missing=()
 
@@ -52,6 +53,10 @@ prepare_postgres() {
     [[ -n $(postgres_bindir) ]] || install_packages postgresql
 }
 
+prepare_redis() {
+    command -v redis-server >/dev/null || install_packages redis-server
+}
+
 echo "== preparing"
 for folder in sdk/python openapi; do
     prepare_python "$folder" || missing+=("Python 3 with the packages of tests/$folder/requirements.txt")
@@ -60,6 +65,7 @@ export SDK_PYTHON=$PWD/sdk/python/.venv/bin/python FUZZ_PYTHON=$PWD/openapi/.ven
 prepare_node || missing+=("Node $node_at_least or later with the packages of tests/sdk/js/package.json")
 prepare_browser || missing+=("Chromium")
 prepare_postgres || missing+=("a Postgres server (initdb and pg_ctl)")
+prepare_redis || missing+=("a Redis server (redis-server)")
 if ((${#missing[@]} > 0)); then
     printf 'missing, and could not be installed: %s\n' "${missing[@]}" >&2
     exit 1

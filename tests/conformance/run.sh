@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The conformance suite against our server on SQLite; see tests/external.sh for the environment.
-#   PARTS  what to run: "python js" unless told otherwise
+#   PARTS        what to run: "python js" unless told otherwise
+#   MORE_CONFIG  goes at the end of the server's configuration, such as a section `stream_bridge`
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 : "${DEERFLOW_BIN_DIR:?}" "${SDK_PYTHON:?}"
@@ -47,6 +48,7 @@ webhooks:
   allow_private: true
 testing:
   conformance_agent: true
+${MORE_CONFIG:-}
 YAML
 port=$(free_port)
 GATEWAY_PORT=$port DEER_FLOW_CONFIG_PATH=$folder/config.yaml DEER_FLOW_HOME=$folder/home \

@@ -4,6 +4,7 @@ mod bad_input;
 mod gateway_process;
 mod health;
 mod models;
+mod redis;
 mod reload;
 mod restart;
 mod rig;

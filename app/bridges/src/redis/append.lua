@@ -3,7 +3,7 @@ local stream, outline = KEYS[1], KEYS[2]
 local attempt, before, remake, waiting, kind = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4], ARGV[5]
 local live_ms, waiting_ms, retention_ms = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local max_events, max_bytes, channel, run = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11], ARGV[12]
-local overhead = 64
+local owed, events_from, overhead = tonumber(ARGV[13]), 14, 64
 
 local function number(field, otherwise)
   return tonumber(redis.call('HGET', outline, field)) or otherwise
@@ -40,6 +40,7 @@ if remake or stored ~= tail then
   end
 end
 set('attempt', attempt)
+if owed then set('owed', owed) end
 before = before or tail
 if before > tail then
   keep_for(live_ms)
@@ -47,7 +48,7 @@ if before > tail then
 end
 
 local first, bytes, seq = number('first', 1), number('bytes', 0), before
-for i = 13, #ARGV, 3 do
+for i = events_from, #ARGV, 3 do
   seq = seq + 1
   local id = string.format('%d-%s', seq, ARGV[i])
   if seq > tail then
@@ -72,7 +73,7 @@ set('bytes', bytes)
 
 if waiting == '1' then
   redis.call('HSET', outline, 'waiting', '1')
-elseif #ARGV > 12 then
+elseif #ARGV >= events_from then
   redis.call('HDEL', outline, 'waiting')
 end
 if kind ~= '' then
@@ -85,7 +86,7 @@ elseif redis.call('HEXISTS', outline, 'waiting') == 1 then
 else
   keep_for(live_ms)
 end
-if #ARGV > 12 or kind ~= '' then
+if #ARGV >= events_from or kind ~= '' then
   redis.call('PUBLISH', channel, string.format('%d %s %s', attempt, kind == '' and '-' or kind, run))
 end
 return answer('ok')

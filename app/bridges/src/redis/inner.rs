@@ -44,22 +44,23 @@ impl Inner {
         log.may_claim(key.attempt)?;
         self.settled(&log).await;
         let asked = tokio::time::timeout(CLAIM_LIMIT, self.around.link.append(&key.run_id, &Append::claim(key.attempt))).await;
-        match asked {
-            Ok(Ok(Reply { verdict: Verdict::Fenced, outline })) => {
-                let (run_id, attempt) = (key.run_id.clone(), key.attempt);
-                Err(BridgeError::Fenced { run_id, attempt, current: outline.attempt })
+        let known = match asked {
+            Ok(Ok(Reply { verdict: verdict @ (Verdict::Fenced | Verdict::Ended), outline })) => {
+                let (run_id, attempt, current) = (key.run_id.clone(), key.attempt, outline.attempt);
+                log.learn(outline);
+                log.ring();
+                return Err(match verdict {
+                    Verdict::Fenced => BridgeError::Fenced { run_id, attempt, current },
+                    _ => BridgeError::Ended(run_id),
+                });
             }
-            Ok(Ok(Reply { verdict: Verdict::Ended, .. })) => Err(BridgeError::Ended(key.run_id.clone())),
-            Ok(Ok(Reply { outline, .. })) => {
-                log.own(key.attempt, Some(outline));
-                Ok(log)
-            }
-            Ok(Err(_)) | Err(_) => {
-                log.own(key.attempt, None);
-                Ok(log)
-            }
-        }
-        .inspect(|log| log.ring())
+            Ok(Ok(reply)) => Some(reply.outline),
+            Ok(Err(_)) | Err(_) => None,
+        };
+        log.own(key.attempt, known);
+        self.runs.keep(&log);
+        log.ring();
+        Ok(log)
     }
 
     /// Has what waits in `log` sent.
@@ -89,12 +90,13 @@ impl Inner {
     pub(super) async fn cancel_elsewhere(self: &Arc<Self>, run_id: &RunId) {
         let (inner, run_id) = (self.clone(), run_id.clone());
         let work = async move {
-            while let Err(outage) = inner.around.link.append(&run_id, &Append::cancel()).await {
-                tracing::debug!(%run_id, %outage, "a cancelled stream cannot be ended yet");
-                if inner.tasks.token().run_until_cancelled(tokio::time::sleep(CANCEL_PAUSE)).await.is_none() {
-                    return;
+            let cancel = async {
+                while let Err(outage) = inner.around.link.append(&run_id, &Append::cancel()).await {
+                    tracing::debug!(%run_id, %outage, "a cancelled stream cannot be ended yet");
+                    tokio::time::sleep(CANCEL_PAUSE).await;
                 }
-            }
+            };
+            inner.tasks.token().run_until_cancelled(cancel).await;
             if let Some(log) = inner.runs.get(&run_id) {
                 inner.wake_for(&log);
             }

@@ -1,15 +1,16 @@
 //! One shared connection, dialled when it is needed and again when it broke.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError};
+use redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError, RedisResult};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 /// A server that does not answer within this is out of order.
-pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(5);
-const DIAL_LIMIT: Duration = Duration::from_secs(2);
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+pub(super) const DIAL_LIMIT: Duration = Duration::from_secs(2);
 /// So many may ask at once after a failure without each dialling for itself.
 const DIAL_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
@@ -38,8 +39,12 @@ impl From<RedisError> for Outage {
 }
 
 /// Holds at most one connection, whoever asks.
-#[derive(Default)]
-pub(super) struct Lane(Mutex<State>);
+pub(super) struct Lane {
+    /// What goes over it.
+    name: &'static str,
+    state: Mutex<State>,
+    out_of_order: AtomicBool,
+}
 
 #[derive(Default)]
 struct State {
@@ -56,14 +61,17 @@ pub(super) struct Ticket {
 }
 
 impl Lane {
+    pub(super) fn new(name: &'static str) -> Self {
+        Self { name, state: Mutex::default(), out_of_order: AtomicBool::new(false) }
+    }
+
     /// The present connection, or a new one.
     pub(super) async fn ticket(&self, client: &Client) -> Result<Ticket, Outage> {
-        let mut state = self.0.lock().await;
+        let mut state = self.state.lock().await;
         if let Some(connection) = &state.connection {
             return Ok(Ticket { connection: connection.clone(), number: state.dialled });
         }
-        if let Some((at, outage)) = state.failed.as_ref().filter(|(at, _)| at.elapsed() < DIAL_AGAIN_AFTER) {
-            tracing::trace!(since = ?at.elapsed(), "not dialled again yet");
+        if let Some((_, outage)) = state.failed.as_ref().filter(|(at, _)| at.elapsed() < DIAL_AGAIN_AFTER) {
             return Err(outage.clone());
         }
         let config = AsyncConnectionConfig::new().set_connection_timeout(Some(DIAL_LIMIT)).set_response_timeout(Some(ANSWER_LIMIT));
@@ -76,25 +84,42 @@ impl Lane {
             }
             Err(error) => {
                 let outage = Outage::from(error);
+                self.note(Some(&outage));
                 state.failed = Some((Instant::now(), outage.clone()));
                 Err(outage)
             }
         }
     }
 
-    /// Drops the connection of `number` if `error` means that it is of no more use.
-    pub(super) async fn judge(&self, number: u64, error: &RedisError) {
+    /// The answer. A connection that is of no more use is dropped.
+    pub(super) async fn judge<T>(&self, ticket: &Ticket, answered: RedisResult<T>) -> Result<T, Outage> {
+        let error = match answered {
+            Ok(answer) => {
+                self.note(None);
+                return Ok(answer);
+            }
+            Err(error) => error,
+        };
         if error.is_io_error() || error.is_unrecoverable_error() {
-            let mut state = self.0.lock().await;
-            if state.dialled == number {
+            let mut state = self.state.lock().await;
+            if state.dialled == ticket.number {
                 state.connection = None;
             }
         }
+        let outage = Outage::from(error);
+        if !outage.stale {
+            self.note(Some(&outage));
+        }
+        Err(outage)
     }
-}
 
-impl Ticket {
-    pub(super) fn number(&self) -> u64 {
-        self.number
+    /// Tells the log when the server goes out of order and when it is back, not each time somebody asks.
+    fn note(&self, outage: Option<&Outage>) {
+        let before = self.out_of_order.swap(outage.is_some(), Ordering::AcqRel);
+        match outage {
+            Some(outage) if !before => tracing::warn!(lane = self.name, %outage, "redis is out of order; runs go on, their events wait"),
+            None if before => tracing::info!(lane = self.name, "redis is in order again"),
+            _ => {}
+        }
     }
 }

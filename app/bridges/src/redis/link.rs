@@ -1,7 +1,6 @@
 //! Everything that is said to the server, over three connections per node: appends, reads, the doorbell.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,7 +9,7 @@ use harness::ids::RunId;
 use harness::runtime::stream_bridge::{EventId, StreamEvent, TerminalKind};
 use redis::{Client, FromRedisValue, Script, ScriptInvocation, Value};
 
-use super::lane::{Lane, Outage, Ticket};
+use super::lane::{DIAL_LIMIT, Lane, Outage};
 use super::options::RedisOptions;
 use super::outline::Outline;
 
@@ -30,17 +29,19 @@ pub(super) struct Append {
     pub(super) events: Vec<StreamEvent>,
     pub(super) waiting: bool,
     pub(super) end: Option<TerminalKind>,
+    /// The newest event that its owner has published, whether or not it is among these.
+    pub(super) owed: Option<u64>,
 }
 
 impl Append {
     /// Fences off lower attempts and asks where the stream stands.
     pub(super) fn claim(attempt: u32) -> Self {
-        Self { attempt: Some(attempt), before: None, remake: false, events: Vec::new(), waiting: false, end: None }
+        Self { attempt: Some(attempt), before: None, remake: false, events: Vec::new(), waiting: false, end: None, owed: None }
     }
 
     /// Ends the stream as cancelled, whoever owns it.
     pub(super) fn cancel() -> Self {
-        Self { attempt: None, before: None, remake: false, events: Vec::new(), waiting: false, end: Some(TerminalKind::Cancel) }
+        Self { attempt: None, before: None, remake: false, events: Vec::new(), waiting: false, end: Some(TerminalKind::Cancel), owed: None }
     }
 }
 
@@ -69,8 +70,10 @@ pub(super) struct Reply {
 /// What a look at a stream shows.
 #[derive(Debug, Default)]
 pub(super) struct Look {
-    /// `None` when there is no whole stream.
+    /// `None` when there is no such stream.
     pub(super) outline: Option<Outline>,
+    /// Whether the events that the outline speaks of are there too.
+    pub(super) whole: bool,
     /// The events asked for.
     pub(super) events: Vec<StreamEvent>,
 }
@@ -93,7 +96,6 @@ pub(super) struct Link {
     reads: Lane,
     append: Script,
     forget: Script,
-    out_of_order: AtomicBool,
 }
 
 impl Link {
@@ -103,11 +105,10 @@ impl Link {
         Ok(Self {
             client,
             options,
-            appends: Lane::default(),
-            reads: Lane::default(),
+            appends: Lane::new("appends"),
+            reads: Lane::new("reads"),
             append: Script::new(include_str!("append.lua")),
             forget: Script::new(include_str!("forget.lua")),
-            out_of_order: AtomicBool::new(false),
         })
     }
 
@@ -131,7 +132,8 @@ impl Link {
             .arg(self.options.max_events)
             .arg(self.options.max_bytes)
             .arg(self.channel())
-            .arg(run_id.as_str());
+            .arg(run_id.as_str())
+            .arg(append.owed.map(|seq| seq.to_string()).unwrap_or_default());
         for event in &append.events {
             call.arg(event.id.attempt).arg(&*event.event).arg(&*event.data.clone().into_bytes());
         }
@@ -172,7 +174,7 @@ impl Link {
         while let (Some(fields), Some(exists), Some(events)) = (values.next(), values.next(), values.next()) {
             let outline = Outline::read(&parsed(fields)?);
             let whole = parsed::<u8>(exists)? == 1 || outline.as_ref().is_some_and(|outline| outline.first > outline.tail);
-            looks.push(Look { outline: outline.filter(|_| whole), events: events_of(events) });
+            looks.push(Look { outline, whole, events: events_of(events) });
         }
         if looks.len() == wanted.len() { Ok(looks) } else { Err(Outage::because("an answer with too few parts")) }
     }
@@ -184,25 +186,29 @@ impl Link {
 
     /// What the server does when its memory is full: its `maxmemory-policy`.
     pub(super) async fn eviction_policy(&self) -> Result<String, Outage> {
-        let mut ticket = self.ticket(&self.reads).await?;
+        let mut ticket = self.reads.ticket(&self.client).await?;
         let answered = redis::cmd("INFO").arg("memory").query_async::<String>(&mut ticket.connection).await;
-        let info = self.judged(&self.reads, &ticket, answered).await?;
+        let info = self.reads.judge(&ticket, answered).await?;
         let policy = info.lines().find_map(|line| line.strip_prefix("maxmemory_policy:"));
         Ok(policy.unwrap_or("unknown").trim().to_owned())
     }
 
     /// Follows the doorbell, on a connection of its own. `None` is a ring that only shows that the line lives.
     pub(super) async fn listen(&self) -> Result<impl Stream<Item = Option<Bell>> + use<>, Outage> {
-        let mut line = self.client.get_async_pubsub().await?;
-        line.subscribe(self.channel()).await?;
+        let dial = async {
+            let mut line = self.client.get_async_pubsub().await?;
+            line.subscribe(self.channel()).await?;
+            Ok::<_, Outage>(line)
+        };
+        let line = tokio::time::timeout(DIAL_LIMIT, dial).await.map_err(|_| Outage::because("no answer in time"))??;
         Ok(line.into_on_message().map(|message| message.get_payload::<String>().ok().and_then(|text| Bell::parse(&text))))
     }
 
     /// Rings the doorbell for nothing, so that who listens knows that it would hear.
     pub(super) async fn ring(&self) -> Result<(), Outage> {
-        let mut ticket = self.ticket(&self.reads).await?;
+        let mut ticket = self.reads.ticket(&self.client).await?;
         let answered = redis::cmd("PUBLISH").arg(self.channel()).arg("").query_async::<i64>(&mut ticket.connection).await;
-        self.judged(&self.reads, &ticket, answered).await.map(drop)
+        self.reads.judge(&ticket, answered).await.map(drop)
     }
 
     fn script<'a>(&self, script: &'a Script, run_id: &RunId) -> ScriptInvocation<'a> {
@@ -221,44 +227,15 @@ impl Link {
     }
 
     async fn invoke_once<T: FromRedisValue>(&self, call: &ScriptInvocation<'_>) -> Result<T, Outage> {
-        let mut ticket = self.ticket(&self.appends).await?;
+        let mut ticket = self.appends.ticket(&self.client).await?;
         let answered = call.invoke_async(&mut ticket.connection).await;
-        self.judged(&self.appends, &ticket, answered).await
+        self.appends.judge(&ticket, answered).await
     }
 
     async fn read(&self, pipeline: &redis::Pipeline) -> Result<Vec<Value>, Outage> {
-        let mut ticket = self.ticket(&self.reads).await?;
+        let mut ticket = self.reads.ticket(&self.client).await?;
         let answered = pipeline.query_async(&mut ticket.connection).await;
-        self.judged(&self.reads, &ticket, answered).await
-    }
-
-    async fn ticket(&self, lane: &Lane) -> Result<Ticket, Outage> {
-        lane.ticket(&self.client).await.inspect_err(|outage| self.note(Some(outage)))
-    }
-
-    async fn judged<T>(&self, lane: &Lane, ticket: &Ticket, answered: redis::RedisResult<T>) -> Result<T, Outage> {
-        match answered {
-            Ok(answer) => {
-                self.note(None);
-                Ok(answer)
-            }
-            Err(error) => {
-                lane.judge(ticket.number(), &error).await;
-                let outage = Outage::from(error);
-                self.note(Some(&outage));
-                Err(outage)
-            }
-        }
-    }
-
-    /// Tells the log when the server goes out of order and when it is back, not each time somebody asks.
-    fn note(&self, outage: Option<&Outage>) {
-        let before = self.out_of_order.swap(outage.is_some(), Ordering::AcqRel);
-        match outage {
-            Some(outage) if !before => tracing::warn!(%outage, "redis does not carry streams; runs go on, their events wait here"),
-            None if before => tracing::info!("redis carries streams again"),
-            _ => {}
-        }
+        self.reads.judge(&ticket, answered).await
     }
 
     /// One slot of a cluster holds both: the braces say what is hashed.
@@ -316,7 +293,7 @@ mod tests {
 
     #[test]
     fn both_keys_of_a_run_hash_to_one_slot() {
-        let link = Link::new(RedisOptions::at("redis://localhost")).ok().expect("an address");
+        let link = Link::new(RedisOptions::at("redis://localhost")).expect("an address");
         assert_eq!(link.keys(&RunId::parse("a-1").expect("valid")), ["r:{a-1}:s", "r:{a-1}:m"]);
     }
 }

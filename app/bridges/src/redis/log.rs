@@ -119,9 +119,10 @@ impl RunLog {
         let before = state.bytes;
         let done = act(&mut state);
         match state.bytes.checked_sub(before) {
-            Some(more) => self.held.fetch_add(more, Ordering::Relaxed),
-            None => self.held.fetch_sub(before - state.bytes, Ordering::Relaxed),
-        };
+            Some(0) => {}
+            Some(more) => _ = self.held.fetch_add(more, Ordering::Relaxed),
+            None => _ = self.held.fetch_sub(before - state.bytes, Ordering::Relaxed),
+        }
         done
     }
 
@@ -148,11 +149,11 @@ impl RunLog {
         self.locked(|state| state.generation)
     }
 
-    /// Where a viewer that asks for `from` begins, and how the stream ended if it did; or the gap that it gets.
-    pub(super) fn locate(&self, from: ResumeFrom) -> Result<Place, Gap> {
+    /// Where a viewer that asks for `from` begins.
+    pub(super) fn locate(&self, from: ResumeFrom) -> Located {
         self.locked(|state| match state.outline.locate(from) {
-            Some(next) => Ok(Place { next, ended: state.shown_end(), generation: state.generation }),
-            None => Err(state.outline.gap(&self.run_id, cursor_of(from))),
+            Some(next) => Located::At(Place { next, ended: state.shown_end(), generation: state.generation }),
+            None => Located::Gap(state.outline.gap(&self.run_id, cursor_of(from))),
         })
     }
 
@@ -166,10 +167,19 @@ impl RunLog {
         self.locked(|state| state.owner.is_none().then(|| (state.outline.tail + 1, BATCH_EVENTS)))
     }
 
+    /// Takes in where the stream stands, as somebody else's.
+    pub(super) fn learn(&self, outline: Outline) {
+        self.locked(|state| {
+            if state.owner.is_none() && outline.tail >= state.outline.tail {
+                state.adopt(outline);
+            }
+        });
+    }
+
     /// Takes in what a look at the server showed. The caller rings.
     pub(super) fn observe(&self, look: Look, asked: Option<(u64, usize)>, options: &RedisOptions) -> Observed {
         self.locked(|state| match (state.owner.is_some(), asked) {
-            (true, None) => state.observe_as_owner(look.outline),
+            (true, None) => state.observe_as_owner(look.outline.filter(|_| look.whole)),
             (false, Some((_, count))) => state.observe_as_follower(look, count, options),
             // It changed hands meanwhile.
             _ => Observed::Fine,
@@ -186,7 +196,10 @@ impl RunLog {
 
     /// The bridge no longer knows this log. The caller rings: nobody will publish to it.
     pub(super) fn retire(&self) {
-        self.locked(|state| state.retired = true);
+        self.locked(|state| {
+            state.retired = true;
+            state.owner = None;
+        });
     }
 
     /// Gives up to `wanted` bytes back: first what the server has, with `all` also what it has not. Keeps the newest event.
@@ -214,7 +227,16 @@ impl Drop for RunLog {
     }
 }
 
-/// Where a viewer begins.
+/// Where a cursor stands.
+#[derive(Debug)]
+pub(super) enum Located {
+    /// Within what is kept.
+    At(Place),
+    /// Nowhere.
+    Gap(Gap),
+}
+
+/// Where a viewer begins, and how the stream ended if it did.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) next: u64,
@@ -309,7 +331,7 @@ impl State {
 
     fn observe_as_follower(&mut self, look: Look, count: usize, options: &RedisOptions) -> Observed {
         let now = Instant::now();
-        let Some(outline) = look.outline.filter(|outline| outline.tail >= self.outline.tail) else {
+        let Some(outline) = look.outline.filter(|outline| look.whole && outline.tail >= self.outline.tail) else {
             // Its owner may make it anew; what never comes back is a gap.
             let since = *self.lost_since.get_or_insert(now);
             self.gone |= now.saturating_duration_since(since) >= options.loss_patience;

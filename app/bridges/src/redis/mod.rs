@@ -27,8 +27,7 @@ use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use harness::ids::RunId;
 use harness::runtime::stream_bridge::{
-    BridgeError, EventData, EventId, EventName, Gap, ResumeFrom, ResumeResult, StreamBridge, StreamItem, StreamKey, Subscription,
-    TerminalKind,
+    BridgeError, EventData, EventId, EventName, ResumeFrom, ResumeResult, StreamBridge, StreamItem, StreamKey, Subscription, TerminalKind,
 };
 use harness::runtime::tasks::{TaskKind, Tasks};
 use parking_lot::Mutex;
@@ -36,7 +35,7 @@ use tokio::sync::Notify;
 
 use self::inner::Inner;
 use self::link::Link;
-use self::log::{Place, RunLog, cursor_of};
+use self::log::{Located, Place, RunLog, cursor_of};
 pub use self::options::RedisOptions;
 use self::owner::Refused;
 use self::runs::Runs;
@@ -100,17 +99,19 @@ impl RedisStreamBridge {
     }
 
     /// The log to view a run with, and where in it; `None` for a run that nobody knows.
-    async fn find(&self, run_id: &RunId, from: ResumeFrom) -> Result<Option<(Arc<RunLog>, Result<Place, Gap>)>, BridgeError> {
+    async fn find(&self, run_id: &RunId, from: ResumeFrom) -> Result<Option<(Arc<RunLog>, Located)>, BridgeError> {
         let inner = &self.inner;
         if let Some(log) = inner.runs.get(run_id).filter(|log| log.is_owned()) {
             inner.settled(&log).await;
-            let place = log.locate(from);
-            return Ok(Some((log, place)));
+            let located = log.locate(from);
+            return Ok(Some((log, located)));
         }
         let look = inner.around.link.look_at(run_id, None).await.map_err(|outage| BridgeError::Transport(outage.to_string()))?;
         let Some(outline) = look.outline else { return Ok(None) };
-        let located = outline.locate(from).ok_or_else(|| outline.gap(run_id, cursor_of(from)));
         let ended = outline.ended();
+        // Nobody makes the events of an ended run anew.
+        let place = outline.locate(from).filter(|next| look.whole || ended.is_none() || *next > outline.tail);
+        let gap = outline.gap(run_id, cursor_of(from));
         let log = match ended {
             Some(_) => inner.runs.unlisted(run_id, outline),
             None => {
@@ -123,7 +124,8 @@ impl RedisStreamBridge {
             }
         };
         let generation = log.generation();
-        Ok(Some((log, located.map(|next| Place { next, ended, generation }))))
+        let located = place.map_or(Located::Gap(gap), |next| Located::At(Place { next, ended, generation }));
+        Ok(Some((log, located)))
     }
 }
 
@@ -154,8 +156,8 @@ impl StreamBridge for RedisStreamBridge {
         self.inner.refuse_if_closed()?;
         Ok(match self.find(run_id, from).await? {
             None => Subscription { resume: ResumeResult::Unknown, items: stream::empty().boxed() },
-            Some((_, Err(gap))) => Subscription { resume: ResumeResult::Gap, items: stream::iter([StreamItem::Gap(gap)]).boxed() },
-            Some((log, Ok(place))) => {
+            Some((_, Located::Gap(gap))) => Subscription { resume: ResumeResult::Gap, items: stream::iter([StreamItem::Gap(gap)]).boxed() },
+            Some((log, Located::At(place))) => {
                 let resume = place.ended.map_or(ResumeResult::From(place.next), ResumeResult::Ended);
                 let items = Viewer::new(self.inner.around.clone(), log, from, &place, heartbeat).boxed();
                 Subscription { resume, items }

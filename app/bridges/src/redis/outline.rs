@@ -14,6 +14,8 @@ pub(super) struct Outline {
     pub(super) first: u64,
     /// The newest event; 0 before there is one.
     pub(super) tail: u64,
+    /// The newest event that the owner has published; some up to it may be on their way, or on their way again.
+    pub(super) owed: u64,
     /// Bytes of the events kept.
     pub(super) bytes: u64,
     /// Which attempt published from which event on.
@@ -23,7 +25,7 @@ pub(super) struct Outline {
 
 impl Default for Outline {
     fn default() -> Self {
-        Self { attempt: 0, first: 1, tail: 0, bytes: 0, starts: BTreeMap::new(), status: StreamStatus::Active }
+        Self { attempt: 0, first: 1, tail: 0, owed: 0, bytes: 0, starts: BTreeMap::new(), status: StreamStatus::Active }
     }
 }
 
@@ -44,6 +46,7 @@ impl Outline {
             attempt: u32::try_from(attempt).unwrap_or(u32::MAX),
             first: number("first").unwrap_or(1),
             tail: number("tail").unwrap_or(0),
+            owed: number("owed").unwrap_or(0),
             bytes: number("bytes").unwrap_or(0),
             starts: starts.collect(),
             status,
@@ -89,8 +92,12 @@ impl Outline {
 
     fn locate_after(&self, id: EventId) -> Option<u64> {
         let next = id.seq.checked_add(1)?;
-        if next < self.first || next > self.tail + 1 {
+        if next < self.first {
             return None;
+        }
+        if next > self.tail + 1 {
+            let comes = id.seq <= self.owed && id.attempt <= self.attempt && self.ended().is_none();
+            return comes.then_some(next);
         }
         if id.seq < self.first || id.seq == 0 {
             // The event of the cursor itself is gone, or is 0: what follows it is there.
@@ -155,6 +162,15 @@ mod tests {
         assert_eq!(after(7, 2), Some(6));
         assert_eq!((after(4, 3), after(7, 4), after(10, 3), after(0, 0), after(u64::MAX, 1)), (None, None, None, None, None));
         assert_eq!((outline().locate(ResumeFrom::Start), outline().locate(ResumeFrom::Tail)), (None, Some(10)));
+    }
+
+    #[test]
+    fn a_cursor_at_what_the_owner_still_sends_waits_for_it() {
+        let rebuilt = Outline { attempt: 1, tail: 3, owed: 9, starts: BTreeMap::from([(1, 1)]), ..Outline::default() };
+        let after = |seq, attempt| rebuilt.locate(ResumeFrom::After(EventId { seq, attempt }));
+        assert_eq!((after(9, 1), after(10, 1), after(9, 2)), (Some(10), None, None));
+        let ended = Outline { status: StreamStatus::Ended(TerminalKind::Cancel), ..rebuilt.clone() };
+        assert_eq!(ended.locate(ResumeFrom::After(EventId { seq: 9, attempt: 1 })), None);
     }
 
     #[test]

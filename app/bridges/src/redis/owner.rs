@@ -12,9 +12,11 @@ use super::log::{Observed, RunLog, State};
 use super::options::RedisOptions;
 use super::outline::Outline;
 
-/// The most that one append carries.
-pub(super) const BATCH_EVENTS: usize = 16;
-const BATCH_BYTES: usize = 1024 * 1024;
+/// So many events are not kept waiting for more.
+const BATCH_EVENTS: u64 = 16;
+/// What one append carries at most, where a server that was slow or away left a backlog.
+const MOST_EVENTS: usize = 256;
+const MOST_BYTES: usize = 1024 * 1024;
 /// After so long without an answer viewers on this node are served from its memory.
 const SHOW_WHAT_WAITS_AFTER: Duration = Duration::from_secs(1);
 
@@ -137,7 +139,7 @@ impl RunLog {
         let (begins, full) = self.locked(|state| {
             let waiting = state.outline.tail - state.owner.as_ref().map_or(state.outline.tail, |owner| owner.acked);
             let begins = state.owner.as_mut().is_some_and(|owner| !std::mem::replace(&mut owner.at_work, true));
-            (begins, waiting >= BATCH_EVENTS as u64 || state.owner.as_ref().is_some_and(|owner| owner.end.is_some()))
+            (begins, waiting >= BATCH_EVENTS || state.owner.as_ref().is_some_and(|owner| owner.end.is_some()))
         });
         if full {
             self.urge.notify_one();
@@ -154,7 +156,7 @@ impl RunLog {
     pub(super) fn may_gather(&self) -> bool {
         self.locked(|state| {
             let Some(owner) = &state.owner else { return false };
-            !owner.urgent && owner.end.is_none() && state.outline.tail - owner.acked < BATCH_EVENTS as u64
+            !owner.urgent && owner.end.is_none() && state.outline.tail - owner.acked < BATCH_EVENTS
         })
     }
 
@@ -247,9 +249,9 @@ impl State {
         }
         let begin = base.max(owner.acked + 1);
         let mut bytes = 0;
-        let unsent = self.entries.iter().skip_while(|entry| entry.event.id.seq < begin).take(BATCH_EVENTS).take_while(|entry| {
+        let unsent = self.entries.iter().skip_while(|entry| entry.event.id.seq < begin).take(MOST_EVENTS).take_while(|entry| {
             bytes += entry.event.data.len();
-            bytes <= BATCH_BYTES || entry.event.id.seq == begin
+            bytes <= MOST_BYTES || entry.event.id.seq == begin
         });
         let events: Vec<StreamEvent> = unsent.map(|entry| entry.event.clone()).collect();
         let all = begin + events.len() as u64 > tail;
@@ -260,7 +262,15 @@ impl State {
             owner.urgent = false;
             return None;
         }
-        Some(Append { attempt: Some(owner.attempt), before: Some(begin - 1), remake, events, waiting: owner.waiting && all, end })
+        Some(Append {
+            attempt: Some(owner.attempt),
+            before: Some(begin - 1),
+            remake,
+            events,
+            waiting: owner.waiting && all,
+            end,
+            owed: Some(tail),
+        })
     }
 
     fn settle(&mut self, sent: &Append, Reply { verdict, outline }: Reply) {
@@ -272,6 +282,7 @@ impl State {
             Verdict::Done => {
                 owner.acked = sent.before.map_or(owner.acked, |before| before + sent.events.len() as u64);
                 owner.waiting &= !sent.waiting;
+                self.show_from_now(sent);
                 self.keep_up_with(&outline);
                 if sent.end.is_some() {
                     self.outline.status = outline.status;
@@ -307,6 +318,14 @@ impl State {
         for entry in &mut self.entries {
             entry.event.id = self.outline.append(entry.event.id.attempt);
         }
+    }
+
+    /// Viewers could not see these before: what they did not read until now is not their fault.
+    fn show_from_now(&mut self, sent: &Append) {
+        let (Some(first), base, now) = (sent.events.first().map(|event| event.id.seq), self.base(), Instant::now()) else { return };
+        let index = |seq: u64| usize::try_from(seq.saturating_sub(base)).unwrap_or(usize::MAX).min(self.entries.len());
+        let (from, to) = (index(first), index(first + sent.events.len() as u64));
+        self.entries.range_mut(from..to).for_each(|entry| entry.at = now);
     }
 
     /// Viewers are told what the server still has.
@@ -358,3 +377,7 @@ impl State {
         Observed::Fine
     }
 }
+
+#[cfg(test)]
+#[path = "owner_tests.rs"]
+mod tests;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 
 use super::inner::Inner;
 use super::link::Bell;
@@ -46,7 +47,7 @@ impl Inner {
             ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             let mut count = 0_u32;
             loop {
-                let logs = tokio::select! {
+                let logs: Vec<_> = tokio::select! {
                     biased;
                     _ = ticks.tick() => {
                         count = count.wrapping_add(1);
@@ -58,9 +59,7 @@ impl Inner {
                         rang.iter().filter_map(|run_id| self.runs.get(run_id)).collect()
                     }
                 };
-                for logs in logs.chunks(AT_ONCE) {
-                    self.look_at(logs).await;
-                }
+                join_all(logs.chunks(AT_ONCE).map(|logs| self.look_at(logs))).await;
             }
         };
         stop.run_until_cancelled(look).await;

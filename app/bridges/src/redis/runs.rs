@@ -45,10 +45,15 @@ impl Runs {
         self.logs.read().values().cloned().collect()
     }
 
-    /// Forgets this very log. Its viewers keep it.
+    /// Knows this log, which has just become owned, even if it was to be forgotten meanwhile.
+    pub(super) fn keep(&self, log: &Arc<RunLog>) {
+        self.logs.write().insert(log.run_id().clone(), log.clone());
+    }
+
+    /// Forgets this very log unless it is owned. Its viewers keep it.
     pub(super) fn forget(&self, log: &Arc<RunLog>) {
         let mut logs = self.logs.write();
-        if logs.get(log.run_id()).is_some_and(|found| Arc::ptr_eq(found, log)) {
+        if logs.get(log.run_id()).is_some_and(|found| Arc::ptr_eq(found, log)) && !log.is_owned() {
             logs.remove(log.run_id());
         }
     }

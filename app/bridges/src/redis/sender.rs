@@ -16,6 +16,15 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 impl Inner {
     /// Sends until nothing is left. A server out of order is asked again and again; the run does not notice.
     pub(super) async fn send(self: Arc<Self>, log: Arc<RunLog>) {
+        if self.tasks.token().run_until_cancelled(self.send_all(&log)).await.is_none() {
+            log.stop_work();
+        } else if !log.is_owned() {
+            // It ended, or another node has it: the server answers for it from now on.
+            self.runs.forget(&log);
+        }
+    }
+
+    async fn send_all(&self, log: &RunLog) {
         let mut pause = FIRST_PAUSE;
         while let Some(append) = log.next_append() {
             let began = Instant::now();
@@ -24,22 +33,16 @@ impl Inner {
                     pause = FIRST_PAUSE;
                     log.settle(&append, reply);
                     log.ring();
-                    gather(&log, began).await;
+                    gather(log, began).await;
                 }
                 Err(outage) => {
                     tracing::debug!(run_id = %log.run_id(), %outage, "events wait for redis");
                     log.fail();
                     log.ring();
-                    if self.tasks.token().run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
-                        return log.stop_work();
-                    }
+                    tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
             }
-        }
-        if !log.is_owned() {
-            // It ended, or another node has it: the server answers for it from now on.
-            self.runs.forget(&log);
         }
     }
 }

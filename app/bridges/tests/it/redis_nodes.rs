@@ -124,3 +124,17 @@ async fn a_closed_node_leaves_the_stream_to_others() {
     publish(&new, &run, 2, 41..=41).await;
     expect(&mut view, 41..=41).await;
 }
+
+#[tokio::test]
+#[ignore = "needs DEERFLOW_TEST_REDIS_URL; make test-external runs it"]
+async fn a_node_whose_claim_is_refused_can_still_follow_the_run() {
+    let (prefix, run) = (fresh_prefix(), run("run-1"));
+    let (owner, other) = (node(&shared_url(), &prefix).await, node(&shared_url(), &prefix).await);
+    publish(&owner, &run, 2, 1..=500).await;
+    let refused = other.publish(&StreamKey { run_id: run.clone(), attempt: 1 }, EventName::Borrowed("values"), Bytes::new().into()).await;
+    assert_eq!(refused, Err(BridgeError::Fenced { run_id: run.clone(), attempt: 1, current: 2 }));
+    let mut view = view(&other, &run, ResumeFrom::Start).await;
+    expect(&mut view, 1..=500).await;
+    publish(&owner, &run, 2, 501..=501).await;
+    expect(&mut view, 501..=501).await;
+}

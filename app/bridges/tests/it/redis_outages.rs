@@ -208,14 +208,15 @@ async fn a_stalled_server_costs_a_producer_no_time_after_its_first_event() {
     let run = run("run-1");
     publish(&node, &run, 1, 1..=1).await;
     server.tell(&["CLIENT", "PAUSE", "3000", "ALL"]).await;
-    let mut slowest = Duration::ZERO;
+    let mut times = Vec::new();
     for number in 2..=200 {
         let began = Instant::now();
         publish(&node, &run, 1, number..=number).await;
-        slowest = slowest.max(began.elapsed());
+        times.push(began.elapsed());
         sleep(Duration::from_millis(1)).await;
     }
-    assert!(slowest < Duration::from_millis(10), "a publish took {slowest:?}");
+    times.sort_unstable();
+    assert!(times[times.len() * 99 / 100] < Duration::from_millis(5), "{times:?}");
     let mut view = view(&node, &run, ResumeFrom::Start).await;
     expect(&mut view, 1..=200).await;
 }

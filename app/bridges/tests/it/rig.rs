@@ -141,7 +141,8 @@ impl Server {
     }
 
     async fn connect(&self) -> redis::RedisResult<MultiplexedConnection> {
-        let mut connection = redis::Client::open(self.url())?.get_multiplexed_async_connection().await?;
+        let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(PATIENCE));
+        let mut connection = redis::Client::open(self.url())?.get_multiplexed_async_connection_with_config(&config).await?;
         redis::cmd("PING").exec_async(&mut connection).await.map(|()| connection)
     }
 

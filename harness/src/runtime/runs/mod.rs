@@ -21,6 +21,7 @@ mod slot;
 mod spec;
 mod status;
 pub mod store;
+mod stored_end;
 mod stream_service;
 mod supervisor;
 mod thread_service;

@@ -13,10 +13,10 @@ use super::parts::RuntimeParts;
 use super::record::RunRecord;
 use super::registry::RunRegistry;
 use super::status::RunStatus;
+use super::stored_end::{leftover, terminal_of, until_stored_end};
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
-use crate::runtime::serialization::error_frame;
-use crate::runtime::stream_bridge::{EventId, ResumeFrom, ResumeResult, StreamEvent, StreamItem, Subscription, TerminalKind};
+use crate::runtime::stream_bridge::{ResumeFrom, ResumeResult, StreamItem, Subscription};
 
 /// How long, and how often, a run that is at work somewhere is looked for. Within the time that taking it over may need.
 const OPENING_LIMIT: Duration = Duration::from_secs(20);
@@ -60,9 +60,9 @@ pub(super) async fn subscribe(
     let (resume, items) = if subscription.resume == ResumeResult::Unknown {
         // The bridge has forgotten the run, or never knew it. What the store says of it is still an answer.
         let record = parts.query.get(&record.run_id, &Owner::None).await?.unwrap_or_else(|| record.clone());
-        (terminal_of(&record).map_or(ResumeResult::Unknown, ResumeResult::Ended), leftover(&record))
+        (terminal_of(&record).map_or(ResumeResult::Unknown, ResumeResult::Ended), stream::iter(leftover(&record, 0)).boxed())
     } else {
-        (subscription.resume, subscription.items)
+        (subscription.resume, watched(subscription.items, &record.run_id, registry, parts))
     };
     Ok(RunStream { run_id: record.run_id.clone(), thread_id: record.thread_id.clone(), resume, items })
 }
@@ -90,6 +90,19 @@ async fn found(
     }
 }
 
+/// The items of a run, whose end the store knows too if another process executes it.
+pub(super) fn watched(
+    items: BoxStream<'static, StreamItem>,
+    run_id: &RunId,
+    registry: &RunRegistry,
+    parts: &RuntimeParts,
+) -> BoxStream<'static, StreamItem> {
+    match registry.live(run_id) {
+        Some(_) => items,
+        None => until_stored_end(items, run_id, parts.query.clone()),
+    }
+}
+
 /// Follows a run that waits: heartbeats until it begins, then all of it.
 fn from_its_beginning(record: &RunRecord, live: Arc<LiveRun>, from: ResumeFrom, heartbeat: Duration, parts: &RuntimeParts) -> RunStream {
     let beats = stream::unfold(heartbeat, |heartbeat| async move {
@@ -113,27 +126,4 @@ fn from_its_beginning(record: &RunRecord, live: Arc<LiveRun>, from: ResumeFrom, 
     });
     let items = beats.take_until(opened.boxed()).chain(events.flatten()).boxed();
     RunStream { run_id: record.run_id.clone(), thread_id: record.thread_id.clone(), resume: ResumeResult::From(1), items }
-}
-
-fn terminal_of(record: &RunRecord) -> Option<TerminalKind> {
-    match record.status {
-        RunStatus::Success => Some(TerminalKind::End),
-        RunStatus::Error | RunStatus::Timeout => Some(TerminalKind::Error),
-        RunStatus::Interrupted => Some(TerminalKind::Cancel),
-        RunStatus::Pending | RunStatus::Starting | RunStatus::Running => None,
-    }
-}
-
-/// The end of a run whose events are gone; an active one that nobody here can stream is aborted, so that the client comes back.
-fn leftover(record: &RunRecord) -> BoxStream<'static, StreamItem> {
-    let Some(kind) = terminal_of(record) else {
-        return stream::iter([StreamItem::Aborted]).boxed();
-    };
-    let mut items = Vec::new();
-    if kind == TerminalKind::Error {
-        let data = error_frame(record.error_name(), record.error.as_deref().unwrap_or("the run failed")).data;
-        items.push(StreamItem::Event(StreamEvent { id: EventId { seq: 1, attempt: record.attempt }, event: "error".into(), data }));
-    }
-    items.push(StreamItem::End(kind));
-    stream::iter(items).boxed()
 }

@@ -15,6 +15,7 @@ use super::record::RunRecord;
 use super::registry::RunRegistry;
 use super::status::RunStatus;
 use super::store::{RunListQuery, StoreError};
+use super::stream_service::watched;
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::stream_bridge::{BridgeError, EventId, MalformedCursor, ResumeFrom, ResumeResult, StreamEvent, StreamItem};
@@ -202,7 +203,8 @@ impl Viewer {
             };
             let found = self.parts.bridge.subscribe(&run.run_id, from, self.heartbeat).await?;
             if found.resume != ResumeResult::Unknown {
-                self.current = Some(Current { run, items: found.items });
+                let items = watched(found.items, &run.run_id, &self.registry, &self.parts);
+                self.current = Some(Current { run, items });
                 return Ok(true);
             }
             if !run.status.is_terminal() {

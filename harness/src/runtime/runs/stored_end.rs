@@ -1,0 +1,148 @@
+//! Ends a stream that its producer left open, by what the store says of the run: for runs that other processes execute.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use tokio::time::Instant;
+
+use super::record::RunRecord;
+use super::status::RunStatus;
+use super::store::RunQueryStore;
+use crate::ids::RunId;
+use crate::runtime::actor_context::Owner;
+use crate::runtime::serialization::error_frame;
+use crate::runtime::stream_bridge::{EventId, Heartbeat, StreamEvent, StreamItem, TerminalKind};
+
+/// Nothing came for so long: the store is asked how the run stands. An end is believed when it is found a second time, so that
+/// one that is on its way through the bridge comes first.
+const SILENCE: Duration = Duration::from_secs(4);
+
+/// How a run ended, if it did.
+pub(super) fn terminal_of(record: &RunRecord) -> Option<TerminalKind> {
+    match record.status {
+        RunStatus::Success => Some(TerminalKind::End),
+        RunStatus::Error | RunStatus::Timeout => Some(TerminalKind::Error),
+        RunStatus::Interrupted => Some(TerminalKind::Cancel),
+        RunStatus::Pending | RunStatus::Starting | RunStatus::Running => None,
+    }
+}
+
+/// The end of a run whose events are gone, after event `last`; an active one that nobody here can stream is aborted, so that the
+/// client comes back.
+pub(super) fn leftover(record: &RunRecord, last: u64) -> Vec<StreamItem> {
+    let Some(kind) = terminal_of(record) else { return vec![StreamItem::Aborted] };
+    let mut items = Vec::new();
+    if kind == TerminalKind::Error {
+        let data = error_frame(record.error_name(), record.error.as_deref().unwrap_or("the run failed")).data;
+        let id = EventId { seq: last + 1, attempt: record.attempt };
+        items.push(StreamItem::Event(StreamEvent { id, event: "error".into(), data }));
+    }
+    items.push(StreamItem::End(kind));
+    items
+}
+
+/// `items` of a run, and its end should they fall silent after it ended.
+pub(super) fn until_stored_end(
+    items: BoxStream<'static, StreamItem>,
+    run_id: &RunId,
+    query: Arc<dyn RunQueryStore>,
+) -> BoxStream<'static, StreamItem> {
+    let watch = Watch { items, run_id: run_id.clone(), query, silence: Heartbeat::every(SILENCE), last: 0, ended: false };
+    stream::unfold(Some(watch), |watch| async { watch?.next().await }).flat_map(stream::iter).boxed()
+}
+
+struct Watch {
+    items: BoxStream<'static, StreamItem>,
+    run_id: RunId,
+    query: Arc<dyn RunQueryStore>,
+    silence: Option<Heartbeat>,
+    last: u64,
+    /// The store said so when it was last asked.
+    ended: bool,
+}
+
+impl Watch {
+    async fn next(mut self) -> Option<(Vec<StreamItem>, Option<Self>)> {
+        loop {
+            let silence = poll_fn(|cx| self.silence.as_mut().map_or(Poll::Pending, |silence| silence.poll(cx)));
+            tokio::select! {
+                biased;
+                item = self.items.next() => {
+                    let item = item?;
+                    if let StreamItem::Event(event) = &item {
+                        self.last = event.id.seq;
+                        self.ended = false;
+                        self.silence.iter_mut().for_each(|silence| silence.put_off(Instant::now()));
+                    }
+                    return Some((vec![item], Some(self)));
+                }
+                () = silence => match self.query.get(&self.run_id, &Owner::None).await {
+                    Ok(Some(run)) => {
+                        let ended = terminal_of(&run).is_some();
+                        if ended && self.ended {
+                            return Some((leftover(&run, self.last), None));
+                        }
+                        self.ended = ended;
+                    }
+                    Ok(None) if self.ended => return Some((vec![StreamItem::Aborted], None)),
+                    Ok(None) => self.ended = true,
+                    Err(error) => tracing::warn!(run_id = %self.run_id, %error, "a silent run cannot be looked up"),
+                },
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::recovery::{LOST, ORPHAN_RECOVERED, end_orphan};
+    use super::super::tests::{BEAT, as_user, facade};
+    use super::*;
+    use crate::runtime::stream_bridge::{EventName, ResumeFrom, StreamKey};
+    use bytes::Bytes;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_left_open_ends_when_the_store_says_that_the_run_has() {
+        as_user(async {
+            let facade = facade();
+            let parts = facade.parts().clone();
+            // Executed by another process: this one knows its row and its stream.
+            let run = parts.create.admit(crate::testkit::new_run("left", "t1")).await.unwrap().run;
+            let key = StreamKey { run_id: run.run_id.clone(), attempt: run.attempt };
+            parts.bridge.publish(&key, EventName::Borrowed("values"), Bytes::from_static(b"{}").into()).await.unwrap();
+            let mut stream = facade.join_stream(None, &run.run_id, ResumeFrom::Start, BEAT).await.unwrap();
+            assert!(matches!(stream.items.next().await, Some(StreamItem::Event(_))));
+            assert_eq!(stream.items.next().await, Some(StreamItem::Heartbeat), "while it is active nothing is made up");
+            end_orphan(&run, ORPHAN_RECOVERED, LOST, &parts).await;
+            let began = Instant::now();
+            let rest: Vec<_> = stream.items.collect().await;
+            assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+            let [StreamItem::Event(error), StreamItem::End(TerminalKind::Error)] = &rest[..] else { panic!("{rest:?}") };
+            assert_eq!((error.id.seq, &*error.event), (2, "error"));
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn recovery_ends_the_stream_of_a_lost_run_where_it_stood() {
+        as_user(async {
+            let facade = facade();
+            let parts = facade.parts().clone();
+            let run = parts.create.admit(crate::testkit::new_run("left", "t1")).await.unwrap().run;
+            let key = StreamKey { run_id: run.run_id.clone(), attempt: run.attempt };
+            parts.bridge.publish(&key, EventName::Borrowed("values"), Bytes::from_static(b"{}").into()).await.unwrap();
+            let stream = facade.join_stream(None, &run.run_id, ResumeFrom::Start, BEAT).await.unwrap();
+            facade.recover().await.unwrap();
+            let items: Vec<_> = stream.items.collect().await;
+            let [StreamItem::Event(_), StreamItem::Event(error), StreamItem::End(TerminalKind::Error)] = &items[..] else {
+                panic!("{items:?}")
+            };
+            assert_eq!((error.id.seq, &*error.event), (2, "error"));
+        })
+        .await;
+    }
+}
