@@ -22,6 +22,8 @@ const RENEW: f64 = 0.3;
 /// How often it looks what became of its runs, with others and alone: cancels asked for elsewhere are seen by then.
 const LOOK_SHARED: Duration = Duration::from_millis(500);
 const LOOK_ALONE: Duration = Duration::from_secs(10);
+/// How often while the process ends.
+const LOOK_LAST: Duration = Duration::from_millis(20);
 
 /// Under which id this process owns runs.
 #[derive(Debug)]
@@ -75,10 +77,11 @@ impl Keeper {
             if stop.is_cancelled() && self.registry.live.executed().is_empty() {
                 return self.leave().await;
             }
+            // While the process ends, its last run is not waited for longer than it takes.
+            let pause = if stop.is_cancelled() { LOOK_LAST } else { look };
             tokio::select! {
-                // While it ends, what is left is looked at more often.
-                () = stop.cancelled() => tokio::time::sleep(look.min(LOOK_SHARED)).await,
-                () = tokio::time::sleep(look) => {}
+                () = stop.cancelled(), if !stop.is_cancelled() => continue,
+                () = tokio::time::sleep(pause) => {}
             }
             if !self.shared {
                 self.look().await;
