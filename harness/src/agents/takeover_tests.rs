@@ -162,6 +162,8 @@ async fn a_run_that_is_told_to_stop_in_a_call_forgets_its_ledger() {
         let run = house.runs.create_background(ask(r#"[[tool:sends {"hang":true}]]"#)).await.unwrap();
         house.world.hanging.notified().await;
         let key = house.world.made.lock()[0].1.clone();
+        let head = house.runs.parts().checkpointer.get(&thread(), None).await.unwrap().unwrap();
+        assert_eq!(head.meta.next[0].name, "tools", "and so is the step that it belongs to");
         assert!(house.runs.parts().ledger.progress(&run.run_id, &key).await.unwrap().is_some(), "durable before the tool begins");
         house.runs.cancel(None, &run.run_id, CancelAction::Interrupt, true).await.unwrap();
         assert_eq!(house.runs.parts().ledger.progress(&run.run_id, &key).await, Ok(None));
