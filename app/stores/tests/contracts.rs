@@ -25,7 +25,8 @@ fn over(db: &Database, keep: Arc<dyn Keep>) -> ThreadStores {
             create: runs.clone(),
             commit: runs.clone(),
             query: runs.clone(),
-            delete: runs,
+            delete: runs.clone(),
+            ledger: runs,
             nodes: Arc::new(SqlNodeStore::new(db.clone())),
             events: Arc::new(SqlRunEventStore::new(db.clone())),
             webhooks: Arc::new(SqlWebhookOutbox::new(db.clone())),
@@ -93,6 +94,7 @@ macro_rules! suites_of_threads {
         }
         harness::run_store_suite!($attrs runs);
         harness::node_store_suite!($attrs runs);
+        harness::tool_ledger_suite!($attrs runs);
         harness::run_events_suite!($attrs runs);
         harness::checkpointer_suite!($attrs runs);
         harness::webhook_outbox_suite!($attrs runs);

@@ -15,4 +15,6 @@ pub use nested::{NestedEnd, run_nested};
 #[cfg(test)]
 mod runtime_tests;
 #[cfg(test)]
+mod takeover_tests;
+#[cfg(test)]
 pub(crate) mod test_support;

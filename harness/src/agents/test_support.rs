@@ -15,7 +15,9 @@ use crate::ids::{RunId, SeededIds, ThreadId};
 use crate::messages::{Message, MessageChunk, ToolCallChunk};
 use crate::models::{ChatModel, ModelError, ModelInfo, ModelRequest, ModelStream};
 use crate::runtime::actor_context::ActorContext;
-use crate::runtime::agent::{Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentStart, EventSink, RunContext, StepEvent};
+use crate::runtime::agent::{
+    Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentStart, CallLog, EventSink, RunContext, StepEvent,
+};
 use crate::runtime::checkpoint::NestedStates;
 use crate::runtime::runs::NodeSelector;
 use crate::state::ThreadState;
@@ -113,6 +115,7 @@ pub(crate) fn context(seed: u64) -> (RunContext, tokio::sync::mpsc::UnboundedRec
         clock: Arc::new(ManualClock::starting_at(DateTime::from_timestamp(1_800_000_000, 0).unwrap())),
         ids: Arc::new(SeededIds::new(seed)),
         sink,
+        calls: CallLog::default(),
         token: CancellationToken::new(),
     };
     (context, events)

@@ -11,6 +11,7 @@ pub mod run_events;
 pub mod run_queue;
 pub mod run_store;
 pub mod stream_bridge;
+pub mod tool_ledger;
 pub mod webhooks;
 
 use std::any::Any;
@@ -25,7 +26,7 @@ use crate::runtime::actor_context::ActorContext;
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, Checkpointer};
 use crate::runtime::runs::store::{
     EventQuery, NewRun, NewRunEvent, NodeStore, Recipe, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunEventStore,
-    RunQueryStore, WebhookOutbox, category,
+    RunQueryStore, ToolLedger, WebhookOutbox, category,
 };
 use crate::runtime::runs::{IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus, ThreadStatus};
 use crate::runtime::tasks::{TaskKind, Tasks};
@@ -42,6 +43,8 @@ pub struct RunStores {
     pub query: Arc<dyn RunQueryStore>,
     /// Deletes of runs.
     pub delete: Arc<dyn RunDeleteStore>,
+    /// Calls of former attempts.
+    pub ledger: Arc<dyn ToolLedger>,
     /// Who lives.
     pub nodes: Arc<dyn NodeStore>,
     /// The journal.
@@ -157,6 +160,7 @@ pub fn end_in(status: RunStatus) -> RunEnd {
         title: None,
         webhook: None,
         discard_checkpoints: false,
+        forget_calls: false,
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::tool::{Effect, Tool, ToolContext};
@@ -14,8 +15,8 @@ use crate::models::ToolSchema;
 pub trait DynTool: Send + Sync + 'static {
     /// Name, description and parameters.
     fn schema(&self) -> &ToolSchema;
-    /// What repeating a call would do.
-    fn effect(&self) -> Effect;
+    /// What repeating a call with these arguments would do; nothing, where they do not fit.
+    fn effect(&self, args: &Map<String, Value>) -> Effect;
     /// See [`Tool::return_direct`].
     fn return_direct(&self) -> bool;
     /// Parses the arguments and does it. Arguments that do not fit are an error for the model that names the field.
@@ -53,8 +54,8 @@ impl<T: Tool> DynTool for Erased<T> {
         &self.schema
     }
 
-    fn effect(&self) -> Effect {
-        self.tool.effect()
+    fn effect(&self, args: &Map<String, Value>) -> Effect {
+        T::Args::deserialize(args).map_or(Effect::Pure, |args| self.tool.effect(&args))
     }
 
     fn return_direct(&self) -> bool {

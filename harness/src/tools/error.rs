@@ -1,7 +1,10 @@
 //! A tool says who must hear about its failure.
 
+use serde::{Deserialize, Serialize};
+
 /// Why a tool failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolError {
     /// The model reads it as the tool's result and goes on.
     #[error("{0}")]

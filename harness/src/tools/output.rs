@@ -1,12 +1,14 @@
 //! What a tool gives back.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::messages::{Content, ToolStatus};
 use crate::state::StateUpdate;
 
 /// Where the loop goes after the tool.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolControl {
     /// On, as usual.
     #[default]
@@ -25,7 +27,8 @@ pub enum ToolControl {
 }
 
 /// A tool's result. The text becomes the tool message; an update is reduced beside it.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ToolOutput {
     /// What the model reads.
     pub content: Content,

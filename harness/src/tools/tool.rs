@@ -14,14 +14,19 @@ use crate::runtime::agent::RunContext;
 use crate::runtime::checkpoint::NestedState;
 use crate::state::ThreadState;
 
-/// What repeating a call would do. Decides what recovery may do with a call that was cut off.
+/// What repeating a call would do: decides what becomes of a call that was cut off when its process died.
+///
+/// A call that is not [`Pure`](Self::Pure) is written down before it begins and again with its result, each durable before the
+/// run goes on. Who takes the run over uses a result that was written down and does not call the tool again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Effect {
-    /// Nothing: reading, searching.
+    /// Nothing: reading, searching, asking a person. Made again, and nothing is written down. So is a call that only sets an agent
+    /// to work with `run_nested`, whose calls are written down on their own.
     Pure,
-    /// The target tells repeats apart by a key.
+    /// Nothing new: the target tells repeats apart by [`ToolContext::key`], or the second time changes nothing. Made again with
+    /// the same key: effectively once.
     Keyed,
-    /// Something: never repeated on its own.
+    /// Something. Not made again: the model is told that the outcome is unknown. At most once.
     #[default]
     Unsafe,
 }
@@ -33,6 +38,9 @@ pub struct ToolContext {
     pub run: RunContext,
     /// The call's id, unique within the message.
     pub call_id: String,
+    /// Names this call to targets that take idempotency keys: 64 hexadecimal digits, the same when the call is made again after an
+    /// interruption, and never another call's.
+    pub key: String,
     /// `node:task id` of the call: what an agent inside of it sends its events under, and is saved under. There may be one.
     pub namespace: String,
     /// The state when the batch began.
@@ -54,8 +62,8 @@ pub trait Tool: Send + Sync + 'static {
     /// What it is for, when to use it and when not. The model reads this.
     fn description(&self) -> &str;
 
-    /// What repeating a call would do.
-    fn effect(&self) -> Effect {
+    /// What repeating a call with these arguments would do.
+    fn effect(&self, _args: &Self::Args) -> Effect {
         Effect::Unsafe
     }
 

@@ -198,6 +198,7 @@ impl Gateway {
             commit: ports.clone(),
             query: ports.clone(),
             delete: ports.clone(),
+            ledger: ports.clone(),
             nodes: ports.clone(),
             events: ports.clone(),
             agents: Arc::new(OneAgent),

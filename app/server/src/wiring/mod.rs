@@ -71,6 +71,7 @@ impl App {
                 commit: stores.commits.clone(),
                 query: stores.runs.clone(),
                 delete: stores.runs.clone(),
+                ledger: stores.runs.clone(),
                 nodes: stores.nodes.clone(),
                 events: stores.events.clone(),
                 agents: agents.clone(),

@@ -12,6 +12,7 @@ mod m0009_api_keys;
 mod m0010_thread_expiry;
 mod m0011_run_error;
 mod m0012_nodes;
+mod m0013_tool_ledger;
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
 use sea_orm_migration::{MigrationTrait, MigratorTrait};
@@ -33,6 +34,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0010_thread_expiry::ThreadExpiry),
             Box::new(m0011_run_error::RunErrorName),
             Box::new(m0012_nodes::Nodes),
+            Box::new(m0013_tool_ledger::ToolLedger),
         ]
     }
 }

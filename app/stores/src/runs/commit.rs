@@ -10,6 +10,7 @@ use sea_orm::{
 };
 
 use super::SqlRunStore;
+use super::calls::add_calls;
 use super::row::json_text;
 use crate::checkpoints::{add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, refuse_incomplete};
 use crate::entity::{micros, plain, run, short_title, thread};
@@ -109,7 +110,10 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
     if let Some(call) = commit.end.as_ref().and_then(|end| end.webhook.as_ref()) {
         keep_call(tx, commit, call).await?;
     }
+    let mut script = Script::new(tx);
+    add_calls(&mut script, commit);
     if left == ThreadLeft::Gone {
+        script.run(tx).await?;
         forget_text(tx, commit).await?;
         thread::Entity::delete_by_id(commit.thread_id.as_str()).exec(tx).await?;
         delete_feedback_of(tx, commit.thread_id.as_str(), None).await?;
@@ -117,7 +121,6 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
         delete_thread_checkpoints(tx, &commit.thread_id).await?;
         return Ok(left);
     }
-    let mut script = Script::new(tx);
     add_events(&mut script, &commit.events);
     if commit.end.as_ref().is_some_and(|end| end.discard_checkpoints) {
         script.run(tx).await?;

@@ -1,5 +1,6 @@
 //! Runs in the database: one file per verb.
 
+mod calls;
 mod commit;
 mod create;
 mod delete;

@@ -10,6 +10,7 @@ pub mod driver;
 pub mod machine;
 mod model_call;
 mod nodes;
+mod once;
 mod questions;
 mod saved;
 mod tool_batch;

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::agent::Assembly;
 use super::calls::DueCall;
 use super::machine::ToolsDone;
+use super::once;
 use super::questions::{NewQuestion, question_id};
 use crate::messages::{Message, MessageKind, ToolCall, ToolStatus};
 use crate::middlewares::ToolEnd;
@@ -105,7 +106,8 @@ async fn run_call(parts: &Assembly, ctx: &RunContext, state: &Arc<ThreadState>, 
         ))),
         None => {
             let namespace = task.namespace();
-            let context = ToolContext { run: ctx.clone(), call_id: call.id.clone(), namespace, state: state.clone(), answers, nested };
+            let (call_id, key) = (call.id.clone(), once::key_of(&ctx.run_id, &task));
+            let context = ToolContext { run: ctx.clone(), call_id, key, namespace, state: state.clone(), answers, nested };
             let end = Registered(&parts.tools);
             let work = async { parts.stack.tool(&end).run(&call, &context).await };
             AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
@@ -167,7 +169,7 @@ struct Registered<'a>(&'a ToolRegistry);
 impl ToolEnd for Registered<'_> {
     fn call<'a>(&'a self, call: &'a ToolCall, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         match self.0.get(&call.name) {
-            Some(tool) => tool.call(call.args.clone(), ctx),
+            Some(tool) => once::make(&**tool, call, ctx).boxed(),
             None => {
                 let names: Vec<&str> = self.0.names().collect();
                 let known = if names.is_empty() { "there are no tools".to_owned() } else { format!("the tools are: {}", names.join(", ")) };

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::agents::nested::{NestedEnd, run_nested};
 use crate::messages::Message;
 use crate::runtime::agent::Agent;
-use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
 /// Asks the agent it holds; the last message is the result.
 pub(super) struct Task(pub(super) Arc<dyn Agent>);
@@ -29,6 +29,11 @@ impl Tool for Task {
 
     fn description(&self) -> &str {
         "Has another agent answer."
+    }
+
+    // The calls of the agent inside are written down on their own.
+    fn effect(&self, _args: &TaskArgs) -> Effect {
+        Effect::Pure
     }
 
     async fn call(&self, args: TaskArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -119,7 +119,7 @@ impl Tool for Sleep {
         "Waits some seconds."
     }
 
-    fn effect(&self) -> Effect {
+    fn effect(&self, _args: &SleepArgs) -> Effect {
         Effect::Pure
     }
 

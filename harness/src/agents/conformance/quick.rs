@@ -46,7 +46,7 @@ where
         self.description
     }
 
-    fn effect(&self) -> Effect {
+    fn effect(&self, _args: &A) -> Effect {
         self.effect
     }
 

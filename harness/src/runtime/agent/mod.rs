@@ -1,10 +1,13 @@
 //! What the runtime knows of an agent: it takes a state and an input, and gives events until it is done.
 
+mod call_log;
 mod event;
 mod graph;
 mod port;
 mod task;
 
+pub(crate) use call_log::CallLine;
+pub use call_log::CallLog;
 pub use event::{AgentEvent, AgentOutcome, MessageMeta, ModelCallRecord, StepEvent, StopKind, ToolCallRecord};
 pub use graph::{AgentGraph, GraphEdge, GraphNode};
 pub use port::{

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::call_log::CallLog;
 use super::event::{AgentEvent, AgentOutcome};
 use super::graph::AgentGraph;
 use crate::clock::Clock;
@@ -131,6 +132,8 @@ pub struct RunContext {
     pub ids: Arc<dyn IdSource>,
     /// Where events go.
     pub sink: EventSink,
+    /// Where calls are written down that must not be repeated blindly.
+    pub calls: CallLog,
     /// Cancelled when the run is; children hang theirs below it.
     pub token: CancellationToken,
 }

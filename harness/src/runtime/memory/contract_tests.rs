@@ -12,6 +12,7 @@ async fn memory() -> RunStores {
         commit: stores.clone(),
         query: stores.clone(),
         delete: stores.clone(),
+        ledger: stores.clone(),
         nodes: stores.clone(),
         events: stores.clone(),
         webhooks: stores.clone(),
@@ -22,6 +23,7 @@ async fn memory() -> RunStores {
 
 crate::run_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 crate::node_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
+crate::tool_ledger_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 crate::run_events_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 crate::checkpointer_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 crate::webhook_outbox_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);

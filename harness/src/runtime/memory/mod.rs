@@ -1,5 +1,6 @@
 //! The runtime's ports in memory: for one process, for embedding without a server, and for tests. Products, not mocks.
 
+mod calls;
 mod checkpoints;
 mod events;
 mod nodes;
@@ -20,7 +21,7 @@ use crate::ids::{NodeId, RunId, SystemIds, ThreadId};
 use crate::messages::Message;
 use crate::runtime::agent::AgentResolver;
 use crate::runtime::checkpoint::{CheckpointMeta, LogRange};
-use crate::runtime::runs::store::{Recipe, RunEvent, WebhookDelivery};
+use crate::runtime::runs::store::{CallProgress, Recipe, RunEvent, WebhookDelivery};
 use crate::runtime::runs::{NullObserver, RunRecord, RuntimeParts, ThreadStatus};
 use crate::runtime::tasks::Tasks;
 
@@ -34,6 +35,7 @@ pub fn runtime_in_memory(agents: Arc<dyn AgentResolver>) -> Result<RuntimeParts,
         commit: stores.clone(),
         query: stores.clone(),
         delete: stores.clone(),
+        ledger: stores.clone(),
         nodes: stores.clone(),
         events: stores,
         agents,
@@ -66,6 +68,7 @@ struct Run {
     recipe: Option<Arc<Recipe>>,
     owner: Option<NodeId>,
     losses: u32,
+    calls: HashMap<String, CallProgress>,
 }
 
 /// A call that was not taken yet; without a moment it is given up.

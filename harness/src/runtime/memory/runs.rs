@@ -1,6 +1,6 @@
 //! Admission, commits, reading and deleting of runs.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -64,7 +64,7 @@ impl RunCreateStore for MemoryStores {
         tables.admitted += 1;
         let order = tables.admitted;
         let owner = status.is_owned().then_some(run.owner);
-        let row = Run { record: record.clone(), order, last_batch: 0, recipe: Some(run.recipe), owner, losses: 0 };
+        let row = Run { record: record.clone(), order, last_batch: 0, recipe: Some(run.recipe), owner, losses: 0, calls: HashMap::new() };
         tables.runs.insert(run.run_id, row);
         Ok(Admitted { run: record, displaced })
     }
@@ -147,12 +147,16 @@ impl RunCommitStore for MemoryStores {
             run.last_batch = 0;
             run.owner = None;
         }
+        run.calls.extend(commit.calls.into_iter().map(|call| (call.key, call.progress)));
         thread.append(commit.events);
         for write in commit.checkpoints {
             thread.keep(write);
         }
         let Some(end) = commit.end else { return Ok(()) };
         (run.recipe, run.owner) = (None, None);
+        if end.forget_calls {
+            run.calls.clear();
+        }
         run.record.error = end.error;
         run.record.error_name = end.error_name;
         run.record.stop_reason = end.stop_reason;

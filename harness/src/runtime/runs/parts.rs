@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::observer::RunObserver;
 use super::spec::Recovery;
-use super::store::{NodeStore, RunCommitStore, RunCreateStore, RunDeleteStore, RunEventStore, RunQueryStore};
+use super::store::{NodeStore, RunCommitStore, RunCreateStore, RunDeleteStore, RunEventStore, RunQueryStore, ToolLedger};
 use crate::clock::Clock;
 use crate::ids::IdSource;
 use crate::runtime::agent::AgentResolver;
@@ -28,6 +28,8 @@ pub struct RuntimeParts {
     pub query: Arc<dyn RunQueryStore>,
     /// Deletes runs.
     pub delete: Arc<dyn RunDeleteStore>,
+    /// Reads what former attempts wrote down of their calls.
+    pub ledger: Arc<dyn ToolLedger>,
     /// Knows which processes live.
     pub nodes: Arc<dyn NodeStore>,
     /// Reads the journal.

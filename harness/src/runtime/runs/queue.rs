@@ -253,6 +253,7 @@ pub(super) async fn end_unstarted(run: &RunRecord, registry: &RunRegistry, parts
             webhook: recovery::webhook_of(run, None),
             // It has none: the thread is left as its newest one says.
             discard_checkpoints: true,
+            forget_calls: false,
         }),
         ..RunCommit::new(run.run_id.clone(), run.thread_id.clone(), run.attempt, parts.clock.now())
     };

@@ -99,6 +99,7 @@ pub(super) async fn end_orphan(run: &RunRecord, reason: &'static str, why: &str,
             title: None,
             webhook,
             discard_checkpoints: rolled_back,
+            forget_calls: true,
         }),
         ..RunCommit::new(run.run_id.clone(), run.thread_id.clone(), run.attempt, parts.clock.now())
     };

@@ -58,7 +58,7 @@ impl Tool for AskClarification {
          Do not use it for what you can find out yourself, and ask one question at a time. Your turn ends with the call."
     }
 
-    fn effect(&self) -> Effect {
+    fn effect(&self, _args: &AskClarificationArgs) -> Effect {
         Effect::Pure
     }
 

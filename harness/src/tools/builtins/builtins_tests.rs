@@ -8,7 +8,7 @@ use super::*;
 use crate::clock::SystemClock;
 use crate::ids::{SeededIds, ThreadId};
 use crate::runtime::actor_context::ActorContext;
-use crate::runtime::agent::{EventSink, RunContext};
+use crate::runtime::agent::{CallLog, EventSink, RunContext};
 use crate::runtime::runs::NodeSelector;
 use crate::sandbox::FileLimits;
 use crate::state::ThreadState;
@@ -37,6 +37,7 @@ fn bench() -> Bench {
         clock: Arc::new(SystemClock),
         ids: Arc::new(SeededIds::new(1)),
         sink,
+        calls: CallLog::default(),
         token: tokio_util::sync::CancellationToken::new(),
     };
     let mut tools = ToolRegistry::new();
@@ -48,6 +49,7 @@ fn bench() -> Bench {
     let ctx = ToolContext {
         run,
         call_id: "c".to_owned(),
+        key: "k".to_owned(),
         namespace: "tools:t".to_owned(),
         state: Arc::new(ThreadState::default()),
         answers: vec![],

@@ -41,7 +41,7 @@ impl Tool for Ls {
          before reading or writing. Version-control folders, caches and build results are left out."
     }
 
-    fn effect(&self) -> Effect {
+    fn effect(&self, _args: &LsArgs) -> Effect {
         Effect::Pure
     }
 

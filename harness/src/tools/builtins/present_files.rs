@@ -35,7 +35,7 @@ impl Tool for PresentFiles {
          the user and must be written to outputs first."
     }
 
-    fn effect(&self) -> Effect {
+    fn effect(&self, _args: &PresentFilesArgs) -> Effect {
         Effect::Pure
     }
 

@@ -44,7 +44,7 @@ impl Tool for ReadFile {
          when you know where to look. Not for images or other binary files."
     }
 
-    fn effect(&self) -> Effect {
+    fn effect(&self, _args: &ReadFileArgs) -> Effect {
         Effect::Pure
     }
 

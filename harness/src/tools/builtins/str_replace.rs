@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{done, failed, files_of, path};
 use crate::sandbox::{FileHome, Occurrences};
-use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
 /// Replaces text in a file.
 #[derive(Debug, Clone)]
@@ -41,6 +41,11 @@ impl Tool for StrReplace {
     fn description(&self) -> &str {
         "Replace a text in a file with another. The text must occur exactly as given, spaces and line breaks included; only the \
          first occurrence changes unless replace_all is set. Prefer it to writing a long file again."
+    }
+
+    // Done twice it changes the next occurrence, or the new text when that contains the old one.
+    fn effect(&self, _args: &StrReplaceArgs) -> Effect {
+        Effect::Unsafe
     }
 
     async fn call(&self, args: StrReplaceArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -43,9 +43,9 @@ impl Tool for WriteFile {
          append. To change part of a file use str_replace."
     }
 
-    // A repeated append would write twice.
-    fn effect(&self) -> Effect {
-        Effect::Unsafe
+    // The same content again changes nothing; a repeated append would write twice.
+    fn effect(&self, args: &WriteFileArgs) -> Effect {
+        if args.append { Effect::Unsafe } else { Effect::Keyed }
     }
 
     async fn call(&self, args: WriteFileArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {

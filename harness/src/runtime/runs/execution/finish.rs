@@ -48,6 +48,7 @@ impl Execution {
             title: self.title(rolled_back),
             webhook: self.webhook(&end, rolled_back, error.as_ref()),
             discard_checkpoints: rolled_back,
+            forget_calls: self.record.attempt > 1 || self.journal.has_calls(),
         };
         let state = if rolled_back { &self.progress.before } else { &self.progress.state };
         let outcome = RunOutcome {
@@ -101,6 +102,9 @@ impl Execution {
     async fn hand_over(&mut self) -> Result<(), CommitError> {
         if let Some(held) = self.held.take() {
             self.journal.checkpoint(held).await?;
+        }
+        while let Ok(line) = self.lines.try_recv() {
+            self.journal.call(line);
         }
         self.journal.give_back().await
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -9,7 +10,8 @@ use super::super::parts::RuntimeParts;
 use super::super::record::RunRecord;
 use super::super::recovery::keep_trying;
 use super::super::status::RunStatus;
-use super::super::store::{CommitError, NewRunEvent, RunCommit, RunEnd, StoreError};
+use super::super::store::{CallProgress, CommitError, NewRunEvent, RunCommit, RunEnd, StoreError};
+use crate::runtime::agent::CallLine;
 use crate::runtime::checkpoint::CheckpointWrite;
 use crate::runtime::tasks::{TaskKind, TaskPanicked};
 
@@ -35,12 +37,17 @@ pub(super) struct Journal {
     unconfirmed: Option<RunCommit>,
     due: Option<Instant>,
     in_flight: Option<Commit>,
+    /// Who waits for what has gathered, and who for the commit under way.
+    waiting: Vec<oneshot::Sender<()>>,
+    waiting_in_flight: Vec<oneshot::Sender<()>>,
+    has_calls: bool,
 }
 
 impl Journal {
     pub(super) fn new(record: &RunRecord, parts: RuntimeParts) -> Self {
         let gathered = RunCommit::new(record.run_id.clone(), record.thread_id.clone(), record.attempt, parts.clock.now());
-        Self { parts, gathered, unconfirmed: None, due: None, in_flight: None }
+        let (waiting, waiting_in_flight) = (Vec::new(), Vec::new());
+        Self { parts, gathered, unconfirmed: None, due: None, in_flight: None, waiting, waiting_in_flight, has_calls: false }
     }
 
     pub(super) fn advance(&mut self, status: RunStatus) {
@@ -70,6 +77,19 @@ impl Journal {
         }
         self.set_due();
         settled
+    }
+
+    /// Takes what became of a call. Somebody waits for it, so it is due now.
+    pub(super) fn call(&mut self, CallLine { entry, written }: CallLine) {
+        self.gathered.calls.push(entry);
+        self.waiting.push(written);
+        self.has_calls = true;
+        self.due = Some(Instant::now());
+    }
+
+    /// Whether this attempt has written calls down.
+    pub(super) fn has_calls(&self) -> bool {
+        self.has_calls
     }
 
     /// Waits until all that was handed over is durable.
@@ -121,6 +141,7 @@ impl Journal {
             }
         }
         self.number();
+        self.gathered.calls.clear();
         self.gathered.end = Some(end);
         match self.persist(self.gathered.clone(), deadline).await {
             Err(CommitError::Store(error)) => {
@@ -138,6 +159,8 @@ impl Journal {
     pub(super) async fn give_back(&mut self) -> Result<(), CommitError> {
         self.settle().await?;
         self.number();
+        // Their effects did not begin, for nobody has answered.
+        self.gathered.calls.retain(|call| call.progress != CallProgress::Started);
         self.persist(self.gathered.clone().giving_back(), Instant::now() + GIVE_BACK_PATIENCE).await
     }
 
@@ -170,9 +193,11 @@ impl Journal {
             advance: self.gathered.advance.take(),
             events: std::mem::take(&mut self.gathered.events),
             checkpoints: std::mem::take(&mut self.gathered.checkpoints),
+            calls: std::mem::take(&mut self.gathered.calls),
             at: self.parts.clock.now(),
             ..self.gathered.clone()
         };
+        self.waiting_in_flight = std::mem::take(&mut self.waiting);
         let store = self.parts.commit.clone();
         let work = async move { store.commit(commit.clone()).await.map_err(|error| (error, commit)) };
         self.in_flight = Some(self.parts.tasks.spawn(TaskKind::Finish, "run journal", work));
@@ -188,8 +213,15 @@ impl Journal {
         let Some(commit) = &mut self.in_flight else { return Ok(()) };
         let ended = commit.await;
         self.in_flight = None;
+        let waiting = std::mem::take(&mut self.waiting_in_flight);
         match ended {
-            Ok(Ok(Ok(()))) => Ok(()),
+            Ok(Ok(Ok(()))) => {
+                // Who went away needs no answer.
+                for written in waiting {
+                    let _gone = written.send(());
+                }
+                Ok(())
+            }
             Ok(Ok(Err((error, unwritten)))) => {
                 self.unconfirmed = Some(unwritten);
                 Err(error)

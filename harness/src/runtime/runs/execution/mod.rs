@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::Value;
+use tokio::sync::mpsc;
 
 use super::callbacks::Callbacks;
 use super::live::{LiveRun, RunOutcome};
@@ -23,6 +24,7 @@ use super::parts::RuntimeParts;
 use super::plan::ExecutionPlan;
 use super::record::RunRecord;
 use crate::ids::CheckpointId;
+use crate::runtime::agent::{CallLine, CallLog};
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointWrite, PendingTask};
 use crate::runtime::serialization::{Frame, ModeEncoder};
 use crate::runtime::stream_bridge::{BridgeError, StreamKey};
@@ -47,6 +49,9 @@ struct Execution {
     encoder: ModeEncoder,
     frames: Vec<Frame>,
     partial: PartialAnswer,
+    /// Where the agent writes its calls down, and where they come out.
+    calls: CallLog,
+    lines: mpsc::UnboundedReceiver<CallLine>,
     /// With durability `exit`, the checkpoint that will be written at the end.
     held: Option<CheckpointWrite>,
     progress: Progress,

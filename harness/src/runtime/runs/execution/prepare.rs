@@ -175,6 +175,7 @@ impl Execution {
             clock: self.parts.clock.clone(),
             ids: self.parts.ids.clone(),
             sink,
+            calls: self.calls.clone(),
             token: self.live.token.child_token(),
         }
     }

@@ -12,6 +12,7 @@ use super::super::status::RunStatus;
 use super::journal::Journal;
 use super::partial::PartialAnswer;
 use super::{Execution, Progress};
+use crate::runtime::agent::CallLog;
 use crate::runtime::serialization::{ModeEncoder, RunFacts, Wanted, metadata_frame};
 use crate::runtime::stream_bridge::StreamKey;
 
@@ -27,8 +28,12 @@ impl Execution {
             parts.clock.clone(),
             plan.limits.max_trace_chars,
         );
+        let former = (record.attempt > 1).then(|| parts.ledger.clone());
+        let (calls, lines) = CallLog::of(record.run_id.clone(), former);
         let mut execution = Self {
             key,
+            calls,
+            lines,
             journal: Journal::new(&record, parts.clone()),
             callbacks: Callbacks::new(events),
             encoder: encoder(&plan, &record, &parts),

@@ -42,6 +42,14 @@ impl Execution {
                         return end;
                     }
                 }
+                // After all that was said before it: a call is written down with the step that it belongs to.
+                Some(line) = self.lines.recv() => {
+                    self.journal.call(line);
+                    while let Ok(line) = self.lines.try_recv() {
+                        self.journal.call(line);
+                    }
+                    self.journal.poke(Instant::now());
+                }
                 written = self.journal.tick() => {
                     if let Err(error) = written {
                         return error.into();

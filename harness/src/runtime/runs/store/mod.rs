@@ -4,12 +4,14 @@
 //! function of `testkit::run_store` and `testkit::run_events` against it. What all of them promise: a write is committed when
 //! the call returns; reads anywhere see it; a user's rows look to others as if they did not exist.
 
+mod calls;
 mod error;
 mod events;
 mod nodes;
 mod runs;
 mod webhooks;
 
+pub use calls::{CallEntry, CallProgress, ToolLedger};
 pub use error::{AdmitError, CommitError, StoreError};
 pub use events::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, category};
 pub use nodes::{Lease, NodeRecord, NodeStore, OwnedRun};

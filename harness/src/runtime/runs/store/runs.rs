@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::calls::CallEntry;
 use super::error::{AdmitError, CommitError, StoreError};
 use super::events::NewRunEvent;
 use super::webhooks::WebhookCall;
@@ -129,6 +130,8 @@ pub struct RunEnd {
     pub webhook: Option<WebhookCall>,
     /// Whether the run's checkpoints go, as after a rollback. The thread's status then follows from the newest one that is left.
     pub discard_checkpoints: bool,
+    /// Whether calls of the run may have been written down: they go.
+    pub forget_calls: bool,
 }
 
 /// What a run wants to make durable together.
@@ -149,6 +152,8 @@ pub struct RunCommit {
     pub events: Vec<NewRunEvent>,
     /// Checkpoints, in order.
     pub checkpoints: Vec<CheckpointWrite>,
+    /// What the ledger shall say of calls, in order.
+    pub calls: Vec<CallEntry>,
     /// The end.
     pub end: Option<RunEnd>,
     /// Now.
@@ -158,7 +163,8 @@ pub struct RunCommit {
 impl RunCommit {
     /// A commit that writes nothing yet.
     pub fn new(run_id: RunId, thread_id: ThreadId, attempt: u32, at: DateTime<Utc>) -> Self {
-        Self { run_id, thread_id, attempt, batch: 0, advance: None, events: Vec::new(), checkpoints: Vec::new(), end: None, at }
+        let (events, checkpoints, calls) = (Vec::new(), Vec::new(), Vec::new());
+        Self { run_id, thread_id, attempt, batch: 0, advance: None, events, checkpoints, calls, end: None, at }
     }
 
     /// The same commit for a run that another may take now.
@@ -168,7 +174,7 @@ impl RunCommit {
     }
 }
 
-/// Writes what a run reaches: events, checkpoints and status in one transaction, refused as a whole from anyone but the owner.
+/// Writes what a run reaches: events, checkpoints, calls and status in one transaction, refused as a whole from anyone but the owner.
 #[async_trait]
 pub trait RunCommitStore: Send + Sync + std::fmt::Debug {
     /// Makes all of it durable, or nothing. With an end, the thread's slot is free when it returns, and the thread stays `busy`
