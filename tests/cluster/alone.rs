@@ -44,7 +44,7 @@ async fn rounds(store: &str) {
         ready.push(cluster.nodes[0].ready_after());
         let again = Instant::now();
         for (thread, run, story) in &told {
-            let shown = web.ended(0, thread, run).await;
+            let shown = web.ended(0, thread, run).await.expect("a run");
             assert_eq!(text(&shown["status"]), "success", "seed {seed}: {shown}");
             assert_eq!(web.talk(0, thread).await, story.talk(), "seed {seed}");
         }

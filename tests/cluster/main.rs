@@ -1,6 +1,7 @@
 //! Gateways as real processes that are killed, frozen and stopped: one alone, and three on one Postgres and one Redis.
 
 mod alone;
+mod balancer;
 mod chaos;
 mod dice;
 mod follower;

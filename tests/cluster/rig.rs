@@ -144,13 +144,17 @@ impl Web {
         self.get(node, &format!("/threads/{thread}/runs/{run}")).await
     }
 
-    /// The run when it is over, asked of a gateway that lives.
-    pub(crate) async fn ended(&self, node: usize, thread: &str, run: &str) -> Value {
+    /// The run when it is over, asked of a gateway that lives; `None` for one that was rolled back.
+    pub(crate) async fn ended(&self, node: usize, thread: &str, run: &str) -> Option<Value> {
         let begun = Instant::now();
         loop {
-            let shown = self.run(node, thread, run).await;
-            if !matches!(text(&shown["status"]), "pending" | "running") {
-                return shown;
+            let path = format!("/threads/{thread}/runs/{run}");
+            let (status, shown) = self.try_ask(node, Method::GET, &path, &Value::Null).await.expect("answer");
+            match status.as_u16() {
+                404 => return None,
+                200 if !matches!(text(&shown["status"]), "pending" | "running") => return Some(shown),
+                200 => {}
+                _ => panic!("{path}: {status} {shown}"),
             }
             assert!(begun.elapsed() < PATIENCE, "run {run} of thread {thread} does not end: {shown}");
             // The other side is a process: nothing here could be notified.

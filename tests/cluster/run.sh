@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Kills, freezes and stops gateways while runs are live: one alone, and three on one Postgres and one Redis. Both servers are
-# private and live as long as this script.
+# Kills, freezes and stops gateways while runs are live: one alone, and three on one Postgres and one Redis, also behind
+# nginx. The servers are private and live as long as this script.
 #
 # ROUNDS, RUNS (live ones per round) and SEED (the first) say how long and what; every round prints its seed, and SEED=n ROUNDS=1
 # plays it again. Arguments go to the test program, such as the name of one test.
@@ -12,8 +12,9 @@ workspace=$(cd ../.. && pwd)
 [[ -n $(postgres_bindir) ]] || install_packages postgresql
 bindir=$(postgres_bindir)
 command -v redis-server >/dev/null || install_packages redis-server
-if [[ -z $bindir ]] || ! command -v redis-server >/dev/null; then
-    echo "this needs a Postgres server (initdb and pg_ctl) and a Redis server (redis-server)" >&2
+command -v nginx >/dev/null || install_packages nginx-light
+if [[ -z $bindir ]] || ! command -v redis-server >/dev/null || ! command -v nginx >/dev/null; then
+    echo "this needs a Postgres server (initdb and pg_ctl), a Redis server (redis-server) and nginx" >&2
     exit 1
 fi
 

@@ -17,7 +17,7 @@ const END_GRACE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Cancels `shutdown` at SIGTERM or SIGINT; a second signal ends the process at once, as a kill would: what was acknowledged is
-/// durable, and the next start ends what was under way.
+/// durable, and others, or the next start, go on with what was under way.
 pub async fn watch_signals(shutdown: CancellationToken) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

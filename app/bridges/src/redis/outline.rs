@@ -96,6 +96,10 @@ impl Outline {
             return None;
         }
         if next > self.tail + 1 {
+            // The stream was lost with its owner: a newer attempt began anew and has not come as far yet.
+            if self.first == 1 && self.starts.first_key_value().is_some_and(|(_, first)| *first > id.attempt) {
+                return Some(1);
+            }
             let comes = id.seq <= self.owed && id.attempt <= self.attempt && self.ended().is_none();
             return comes.then_some(next);
         }

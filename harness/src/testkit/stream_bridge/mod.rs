@@ -72,6 +72,7 @@ macro_rules! stream_bridge_contract {
             a_cursor_ahead_of_the_tail_is_a_gap_with_bounds
             a_cursor_of_an_attempt_yet_unknown_is_a_gap
             a_cursor_of_a_lost_attempt_resumes_where_the_newer_one_began
+            a_cursor_of_an_attempt_that_is_gone_resumes_at_the_beginning
             a_cursor_below_what_is_kept_is_a_gap
             a_reader_that_is_overtaken_gets_a_gap_and_nothing_after_it
             an_unknown_run_gives_an_empty_stream

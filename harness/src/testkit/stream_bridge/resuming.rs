@@ -81,6 +81,18 @@ pub async fn a_cursor_of_a_lost_attempt_resumes_where_the_newer_one_began(factor
     }
 }
 
+/// A stream that was lost with the process that owned it begins anew with the next attempt, which may not have come as far yet.
+pub async fn a_cursor_of_an_attempt_that_is_gone_resumes_at_the_beginning(factory: &dyn StreamBridgeFactory) {
+    let scene = Scene::open(factory).await;
+    scene.publish(2, 3).await;
+    for seq in [1, 3, 4, 57] {
+        let mut view = scene.view(ResumeFrom::After(id(seq, 1))).await;
+        assert_eq!(view.resume, ResumeResult::From(1), "after {seq}-1");
+        assert_eq!(ids(&mut view, 3).await, [id(1, 2), id(2, 2), id(3, 2)]);
+    }
+    assert_only_a_gap(&scene, ResumeFrom::After(id(57, 2)), id(1, 2), id(3, 2)).await;
+}
+
 /// Neither the start nor a cursor is answered from a log that no longer reaches back to it.
 pub async fn a_cursor_below_what_is_kept_is_a_gap(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::with(factory, TestLimits { max_events: 4, ..TestLimits::default() }).await;

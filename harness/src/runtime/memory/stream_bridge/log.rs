@@ -269,7 +269,12 @@ impl State {
 
     fn locate_after(&self, id: EventId) -> Option<u64> {
         let next = id.seq.checked_add(1)?;
-        if next < self.first_seq() || next > self.next_seq {
+        if next > self.next_seq {
+            // A process that is gone streamed an attempt to further than this one has come with a newer one.
+            let began_after = self.entries.front().is_some_and(|first| first.event.id.attempt > id.attempt);
+            return (began_after && self.first_seq() == 1).then_some(1);
+        }
+        if next < self.first_seq() {
             return None;
         }
         let Some(seen) = next.checked_sub(self.first_seq() + 1).and_then(|i| self.entries.get(usize::try_from(i).ok()?)) else {
