@@ -21,6 +21,10 @@ test: ## Run every test that needs nothing but Rust
 test-external: ## Run the tests against the official SDKs, in a browser, on Postgres and Redis (installs what is missing)
 	tests/external.sh
 
+.PHONY: chaos
+chaos: ## Kill and freeze gateways in many rounds: make chaos ROUNDS=100 SEED=1
+	ROUNDS=$(or $(ROUNDS),50) SEED=$(or $(SEED),1) tests/cluster/run.sh $(ARGS)
+
 .PHONY: fmt
 fmt: ## Format the sources
 	cargo fmt --all

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests that need more than Rust: the official LangGraph SDKs against a real gateway, the
-# conformance suite of the platform's API, the React hook in a browser, requests made from the OpenAPI document, Postgres, and
-# Redis.
+# conformance suite of the platform's API, the React hook in a browser, requests made from the OpenAPI document, Postgres,
+# Redis, and gateways that are killed.
 # What they need is installed when it is missing. What cannot be installed is named, and the run fails: nothing is
 # skipped.
 #
@@ -14,7 +14,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 source ./packages.sh
 
-suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh browser/run.sh openapi/run.sh postgres/run.sh redis/run.sh)
+suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh browser/run.sh openapi/run.sh postgres/run.sh redis/run.sh
+    cluster/run.sh)
 node_at_least=20
 missing=()
 

@@ -39,7 +39,7 @@ async fn a_stream_through_redis_is_the_same_live_and_replayed() {
 async fn what_a_client_missed_when_the_gateway_was_killed_is_still_in_redis() {
     let mut rig = Rig::with(&through_redis()).await;
     let thread = rig.thread().await;
-    let mut stream = rig.stream(&thread, &body("[[slow 1000x10ms]] message")).await;
+    let mut stream = rig.stream(&thread, &body("[[slow 200x10ms]] message")).await;
     let first = stream.next_frame().await.expect("frame").expect("open");
     let run = text(&first.json().expect("json")["run_id"]).to_owned();
     let mut seen = vec![first];
@@ -54,5 +54,5 @@ async fn what_a_client_missed_when_the_gateway_was_killed_is_still_in_redis() {
     let numbers = numbers(&missed);
     assert!(numbers.len() > 8 && numbers.iter().copied().eq(expected..expected + numbers.len() as u64), "{numbers:?}");
     let names: Vec<_> = missed.iter().filter(|frame| !frame.is_comment()).map(SseFrame::name).collect();
-    assert!(matches!(names[..], [.., "error", "end"]), "{names:?}");
+    assert!(names.last() == Some(&"end") && !names.contains(&"error"), "the run goes on: {names:?}");
 }

@@ -177,14 +177,34 @@ impl GatewayProcess {
         Ok(())
     }
 
+    /// Stops the process where it stands, as a hypervisor would, until it is thawed.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn freeze(&self) -> anyhow::Result<()> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets a frozen process go on.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn thaw(&self) -> anyhow::Result<()> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        let pid = self.pid().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+        kill_process(pid.context("the gateway does not run")?, signal).context("signalling the gateway")
+    }
+
     /// Asks it to stop and waits for that; a gateway that does not stop in time is killed.
     ///
     /// # Errors
     /// When it does not run or does not stop in time.
     pub async fn terminate(&mut self) -> anyhow::Result<ExitStatus> {
+        self.signal(Signal::TERM)?;
         let mut running = self.running.take().context("the gateway does not run")?;
-        let pid = running.child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
-        kill_process(pid.context("the gateway has ended already")?, Signal::TERM).context("asking the gateway to stop")?;
         let within = self.options.stopped_within;
         let Ok(status) = tokio::time::timeout(within, running.child.wait()).await else {
             running.child.kill().await.context("killing the gateway")?;

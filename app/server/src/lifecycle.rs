@@ -36,10 +36,10 @@ pub async fn watch_signals(shutdown: CancellationToken) -> std::io::Result<()> {
     std::process::exit(130);
 }
 
-/// Ends the runtime in order: no new runs, streams aborted so that clients come back, runs given time, then given back.
+/// Ends the runtime in order: no new runs, those at work given time, then given back. What they say until then reaches viewers on
+/// other nodes, so the bridge closes last; viewers here were aborted with the server, so that they come back elsewhere.
 pub async fn wind_down(runs: &Arc<RunsFacade>, bridge: &Arc<dyn StreamBridge>, tasks: &Tasks) {
     tasks.token().cancel();
-    bridge.close().await;
     if tokio::time::timeout(RUN_GRACE, no_live_runs(runs)).await.is_err() {
         tracing::warn!(runs = runs.live_runs(), "runs still at work are given back, for the next start or another node");
         runs.hand_over_all();
@@ -47,6 +47,7 @@ pub async fn wind_down(runs: &Arc<RunsFacade>, bridge: &Arc<dyn StreamBridge>, t
     if tokio::time::timeout(END_GRACE, tasks.shut_down()).await.is_err() {
         tracing::error!(tasks = tasks.alive(), "some work did not end in time; the next start recovers it");
     }
+    bridge.close().await;
 }
 
 async fn no_live_runs(runs: &RunsFacade) {

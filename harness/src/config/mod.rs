@@ -47,7 +47,7 @@ pub use memory::{MemoryConfig, MemoryMode};
 pub use models::ModelConfig;
 pub use open_keys::OpenKeys;
 pub use run_events::{RunEventsBackend, RunEventsConfig};
-pub use run_ownership::RunOwnershipConfig;
+pub use run_ownership::{RunOwnershipConfig, RunRecovery};
 pub use runs::RunsConfig;
 pub use sandbox::{OverflowPolicy, SandboxConfig, SandboxOwnershipConfig, SandboxOwnershipKind, VolumeMountConfig};
 pub use store::{EmbedConfig, EmbedEntryConfig, StoreConfig, StoreIndexConfig, StoreTtlConfig};

@@ -1,11 +1,12 @@
 //! The server answers, but no longer has what it was given.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use deerflow_bridges::redis::RedisOptions;
 use harness::runtime::stream_bridge::{END_SENTINEL, EventId, Gap, ResumeFrom, StreamBridge, StreamItem};
 
-use crate::rig::{Server, end, expect, node, node_with, publish, rest, run, view};
+use crate::rig::{Proxy, Server, end, expect, node, node_with, publish, rest, run, until, view};
 
 async fn loses(words: &[&str]) {
     let server = Server::start(false).await;
@@ -89,4 +90,32 @@ async fn a_lost_stream_whose_owner_is_gone_is_a_gap_and_never_silence() {
     let gap = |seq| matches!(&last[..], [StreamItem::Gap(Gap { requested_event_id: Some(id), .. })] if *id == format!("{seq}-1"));
     assert!(gap(200), "{last:?}");
     assert!(matches!(rest(&mut behind).await.last(), Some(StreamItem::Gap(_))));
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server; make test-external runs it"]
+async fn a_replica_that_is_promoted_with_a_shorter_tail_gets_what_it_missed() {
+    let (mut primary, replica) = (Server::start(false).await, Server::start(false).await);
+    replica.tell(&["REPLICAOF", "127.0.0.1", &primary.port.to_string()]).await;
+    let proxy = Proxy::before(primary.port).await;
+    let (owner, other) = (node(&proxy.url(), "").await, node(&proxy.url(), "").await);
+    let run = run("run-1");
+    publish(&owner, &run, 1, 1..=20).await;
+    until("the replica has it", async || replica.tell(&["XLEN", "r:{run-1}:s"]).await == redis::Value::Int(20)).await;
+    replica.tell(&["REPLICAOF", "NO", "ONE"]).await;
+    publish(&owner, &run, 1, 21..=40).await;
+    let (mut near, mut far) = (view(&owner, &run, ResumeFrom::Start).await, view(&other, &run, ResumeFrom::Start).await);
+    expect(&mut near, 1..=40).await;
+    expect(&mut far, 1..=40).await;
+    proxy.leads_to.store(replica.port, Ordering::Release);
+    primary.kill();
+    publish(&owner, &run, 1, 41..=50).await;
+    end(&owner, &run, 1).await;
+    for view in [&mut near, &mut far] {
+        expect(view, 41..=50).await;
+        assert_eq!(rest(view).await, [END_SENTINEL]);
+    }
+    let third = node(&replica.url(), "").await;
+    let mut again = view(&third, &run, ResumeFrom::Start).await;
+    expect(&mut again, 1..=50).await;
 }

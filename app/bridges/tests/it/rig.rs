@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -169,6 +169,8 @@ async fn free_port() -> u16 {
 /// Passes bytes on, and when told to, cuts the connection once something was asked and before the answer.
 pub(crate) struct Proxy {
     pub(crate) address: SocketAddr,
+    /// Where new connections lead.
+    pub(crate) leads_to: Arc<AtomicU16>,
     /// Every connection loses its next answer while this is set.
     pub(crate) loses_answers: Arc<AtomicBool>,
     /// Answers lost so far.
@@ -181,10 +183,11 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let (loses_answers, lost, tasks) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)), Tasks::new());
-        let (cuts, count, pipes) = (loses_answers.clone(), lost.clone(), tasks.clone());
+        let leads_to = Arc::new(AtomicU16::new(port));
+        let (cuts, count, pipes, target) = (loses_answers.clone(), lost.clone(), tasks.clone(), leads_to.clone());
         tasks.spawn(TaskKind::Service, "proxy", async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (cuts, count) = (cuts.clone(), count.clone());
+                let (cuts, count, port) = (cuts.clone(), count.clone(), target.load(Ordering::Acquire));
                 pipes.spawn(TaskKind::Service, "pipe", async move {
                     if let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await {
                         pipe(client, server, &cuts, &count).await;
@@ -192,7 +195,7 @@ impl Proxy {
                 });
             }
         });
-        Self { address, loses_answers, lost, _tasks: tasks }
+        Self { address, leads_to, loses_answers, lost, _tasks: tasks }
     }
 
     pub(crate) fn url(&self) -> String {

@@ -187,15 +187,14 @@ async fn redis_is_asked_only_where_streams_go_through_it() {
     let memory = Machine::with(GOOD);
     assert!(of(&memory.findings(&[], probes(&Redis(Err("refused")))).await, "stream bridge").is_empty());
     let machine = Machine::with(&format!("{GOOD}stream_bridge: {{type: redis, redis_url: 'redis://:hunter2@localhost'}}\n"));
-    let production = [("DEER_FLOW_ENV", "production")];
-    let cases: [(Redis, &[(&str, &str)], Verdict); 4] = [
-        (Redis(Ok(Ok("fine"))), &production, Verdict::Ok),
-        (Redis(Ok(Err("allkeys-lru"))), &[], Verdict::Warn),
-        (Redis(Ok(Err("allkeys-lru"))), &production, Verdict::Fail),
-        (Redis(Err("refused")), &[], Verdict::Warn),
+    let cases = [
+        (Redis(Ok(Ok("fine"))), "production", Verdict::Ok),
+        (Redis(Ok(Err("allkeys-lru"))), "development", Verdict::Warn),
+        (Redis(Ok(Err("allkeys-lru"))), "production", Verdict::Fail),
+        (Redis(Err("refused")), "development", Verdict::Warn),
     ];
-    for (redis, variables, verdict) in &cases {
-        let findings = machine.findings(variables, probes(redis)).await;
+    for (redis, deployment, verdict) in &cases {
+        let findings = machine.findings(&[("DEER_FLOW_ENV", deployment)], probes(redis)).await;
         let [finding] = of(&findings, "stream bridge")[..] else { panic!("{findings:?}") };
         assert_eq!(finding.verdict, *verdict, "{finding}");
         assert!(!finding.to_string().contains("hunter2"));

@@ -190,7 +190,7 @@ static PLACES: &[Place] = &[
     closed("store.index", "embed dims fields"),
     closed("store.index.embed", "model base_url api_key timeout"),
     closed("store.ttl", "default_ttl refresh_on_read sweep_interval_minutes"),
-    closed("run_ownership", "lease_seconds grace_seconds heartbeat_enabled"),
+    closed("run_ownership", "lease_seconds grace_seconds heartbeat_enabled recovery max_attempts"),
     closed("dedupe_storage", "backend"),
     closed("uploads", "max_files max_file_size max_total_size auto_convert_documents pdf_converter"),
     closed(

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use harness::config::AppConfig;
-use harness::runtime::runs::{RunLimits, RunsFacade};
+use harness::config::{AppConfig, RunRecovery};
+use harness::runtime::runs::{Recovery, RunLimits, RunsFacade};
 use harness::runtime::tasks::{TaskKind, Tasks};
 
 use crate::config::ConfigHandle;
@@ -13,6 +13,12 @@ pub(super) fn of(config: &AppConfig) -> RunLimits {
     RunLimits {
         max_recursion_limit: config.max_recursion_limit,
         wall_clock: config.runs.wall_clock_limit(),
+        lease: Duration::from_secs(config.run_ownership.lease_seconds),
+        recovery: match config.run_ownership.recovery {
+            RunRecovery::Resume => Recovery::Resume,
+            RunRecovery::Fail => Recovery::Fail,
+        },
+        max_attempts: config.run_ownership.max_attempts,
         idle: config.runs.idle_limit(),
         stream_retention: Duration::from_secs(config.stream_bridge.stream_ttl_seconds),
         max_trace_chars: config.run_events.max_trace_content,

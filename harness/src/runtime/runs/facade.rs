@@ -176,7 +176,8 @@ impl RunsFacade {
     /// Joins the processes that work on the store, goes on with what a former one left unfinished, and with what waited there.
     /// Called once, before the first request. Gives the number of runs that were left.
     pub async fn recover(&self) -> Result<usize, RunError> {
-        membership::join(&self.registry, &self.parts).await?;
+        let lease = self.limits.read().lease;
+        membership::join(&self.registry, lease, &self.parts).await?;
         recovery::find_waiting(&self.registry, &self.parts).await?;
         let left = queue::take_over(&self.registry, &self.limits, &self.parts).await?;
         queue::open(&self.registry, &self.limits, &self.parts);

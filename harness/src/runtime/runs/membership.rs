@@ -15,15 +15,15 @@ use super::store::{CommitError, Lease, OwnedRun, RunCommit, StoreError};
 use crate::ids::{NodeId, RunId};
 use crate::runtime::tasks::TaskKind;
 
-/// How long a process that says nothing is taken to live.
-const TTL: Duration = Duration::from_secs(10);
-/// How much earlier it stops by itself: what it has begun ends before others begin.
-const MARGIN: Duration = Duration::from_secs(2);
-/// How often it says that it lives.
-const RENEW: Duration = Duration::from_secs(3);
+/// The part of its lease by which a process stops earlier by itself: what it has begun ends before others begin.
+const MARGIN: f64 = 0.2;
+/// The part of its lease after which it says that it lives.
+const RENEW: f64 = 0.3;
 /// How often it looks what became of its runs, with others and alone: cancels asked for elsewhere are seen by then.
 const LOOK_SHARED: Duration = Duration::from_millis(500);
 const LOOK_ALONE: Duration = Duration::from_secs(10);
+/// How often while the process ends.
+const LOOK_LAST: Duration = Duration::from_millis(20);
 
 /// Under which id this process owns runs.
 #[derive(Debug)]
@@ -48,12 +48,12 @@ impl Membership {
 }
 
 /// Enters this process, and keeps it entered until its last run has left it after the runtime was told to stop.
-pub(super) async fn join(registry: &Arc<RunRegistry>, parts: &RuntimeParts) -> Result<(), StoreError> {
+pub(super) async fn join(registry: &Arc<RunRegistry>, ttl: Duration, parts: &RuntimeParts) -> Result<(), StoreError> {
     let sent = Instant::now();
-    let lease = parts.nodes.register(&registry.membership.node(), TTL).await?;
+    let lease = parts.nodes.register(&registry.membership.node(), ttl).await?;
     let shared = lease != Lease::Alone;
     registry.membership.shared.store(shared, Ordering::Release);
-    let mut keeper = Keeper { registry: registry.clone(), parts: parts.clone(), shared, sent, strays: HashSet::new() };
+    let mut keeper = Keeper { registry: registry.clone(), parts: parts.clone(), ttl, shared, sent, strays: HashSet::new() };
     parts.tasks.spawn(TaskKind::Service, "membership", async move { keeper.keep().await });
     Ok(())
 }
@@ -61,6 +61,7 @@ pub(super) async fn join(registry: &Arc<RunRegistry>, parts: &RuntimeParts) -> R
 struct Keeper {
     registry: Arc<RunRegistry>,
     parts: RuntimeParts,
+    ttl: Duration,
     shared: bool,
     /// When the last renewal that was confirmed was sent.
     sent: Instant,
@@ -76,16 +77,17 @@ impl Keeper {
             if stop.is_cancelled() && self.registry.live.executed().is_empty() {
                 return self.leave().await;
             }
+            // While the process ends, its last run is not waited for longer than it takes.
+            let pause = if stop.is_cancelled() { LOOK_LAST } else { look };
             tokio::select! {
-                // While it ends, what is left is looked at more often.
-                () = stop.cancelled() => tokio::time::sleep(look.min(LOOK_SHARED)).await,
-                () = tokio::time::sleep(look) => {}
+                () = stop.cancelled(), if !stop.is_cancelled() => continue,
+                () = tokio::time::sleep(pause) => {}
             }
             if !self.shared {
                 self.look().await;
                 continue;
             }
-            let deadline = self.sent + TTL - MARGIN;
+            let deadline = self.sent + self.ttl.mul_f64(1.0 - MARGIN);
             if tokio::time::timeout_at(deadline, self.renew_and_look()).await.is_err() {
                 tracing::error!("the lease of this process is about to lapse: its runs are given up for others to take");
                 self.fence();
@@ -95,9 +97,9 @@ impl Keeper {
     }
 
     async fn renew_and_look(&mut self) {
-        if self.sent.elapsed() >= RENEW {
+        if self.sent.elapsed() >= self.ttl.mul_f64(RENEW) {
             let sent = Instant::now();
-            match self.parts.nodes.renew(&self.registry.membership.node(), TTL).await {
+            match self.parts.nodes.renew(&self.registry.membership.node(), self.ttl).await {
                 Ok(true) => self.sent = sent,
                 Ok(false) => {
                     tracing::error!("the lease of this process lapsed: others have taken its runs");
@@ -120,7 +122,7 @@ impl Keeper {
         let node = self.parts.ids.node_id();
         loop {
             let sent = Instant::now();
-            match tokio::time::timeout(RENEW, self.parts.nodes.register(&node, TTL)).await {
+            match tokio::time::timeout(self.ttl.mul_f64(RENEW), self.parts.nodes.register(&node, self.ttl)).await {
                 Ok(Ok(_)) => {
                     *self.registry.membership.node.write() = node;
                     self.sent = sent;

@@ -55,6 +55,8 @@ pub struct RunLimits {
     pub max_recursion_limit: u64,
     /// Longest life of a run.
     pub wall_clock: Duration,
+    /// How long this process is taken to live when it says nothing, where others share its store.
+    pub lease: Duration,
     /// What becomes of a run whose process died.
     pub recovery: Recovery,
     /// How many processes may die with a run before it ends.
@@ -73,6 +75,7 @@ impl Default for RunLimits {
             default_recursion_limit: 100,
             max_recursion_limit: 1_000,
             wall_clock: Duration::from_secs(24 * 60 * 60),
+            lease: Duration::from_secs(10),
             recovery: Recovery::Resume,
             max_attempts: 3,
             idle: Duration::from_secs(10 * 60),

@@ -1,6 +1,7 @@
 //! Runs that wait, and those whose process died: the store keeps them and says whose turn it is; this starts them, or ends
 //! those that never go on.
 
+use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,17 +66,18 @@ pub(super) fn open(registry: &Arc<RunRegistry>, limits: &Arc<RwLock<RunLimits>>,
         return registry.doorbell.ring();
     }
     let queue = Queue { registry: registry.clone(), limits: limits.clone(), parts: parts.clone() };
-    let mut swept = Instant::now();
+    let (mut looked, mut swept) = (Instant::now(), Instant::now());
     parts.tasks.spawn(TaskKind::Service, "run queue", async move {
         let stop = queue.parts.tasks.token().clone();
         // What was claimed is started: looking is not given up half way.
         while !stop.is_cancelled() {
             let pause = queue.start_all().await;
-            if queue.registry.membership.is_shared() {
+            if queue.registry.membership.is_shared() && looked.elapsed() >= LOOK {
+                looked = Instant::now();
                 queue.take_over_all().await;
                 queue.follow_elsewhere().await;
                 if swept.elapsed() >= SWEEP {
-                    swept = Instant::now();
+                    swept = looked;
                     if let Err(error) = recovery::find_waiting(&queue.registry, &queue.parts).await {
                         tracing::warn!(%error, "runs that wait cannot be looked through");
                     }
@@ -159,15 +161,18 @@ impl Queue {
 
     /// Lets go of runs that waited here and that another process has taken.
     async fn follow_elsewhere(&self) {
-        for (run_id, live) in self.registry.live.waiting() {
-            match self.parts.query.get(&run_id, &Owner::None).await {
-                Ok(Some(run)) if run.status == RunStatus::Pending => {}
-                Ok(_) => {
-                    self.registry.live.remove(&run_id);
-                    live.left();
-                }
-                Err(error) => tracing::warn!(%run_id, %error, "what became of a run that waits cannot be read"),
-            }
+        let waiting = self.registry.live.waiting();
+        if waiting.is_empty() {
+            return;
+        }
+        let standing = match self.parts.query.standing(None, &Owner::None).await {
+            Ok(standing) => standing,
+            Err(error) => return tracing::warn!(%error, "what became of the runs that wait cannot be read"),
+        };
+        let still: HashSet<_> = standing.iter().filter(|run| run.status == RunStatus::Pending).map(|run| &run.run_id).collect();
+        for (run_id, live) in waiting.iter().filter(|(run_id, _)| !still.contains(run_id)) {
+            self.registry.live.remove(run_id);
+            live.left();
         }
     }
 }

@@ -58,13 +58,14 @@ pub(super) fn fate(run: &RunRecord, spec: &RunSpec, losses: u32, limits: &RunLim
     }
 }
 
-/// Makes known what waits, so that who asks for it waits for its turn, and ends what was told to stop meanwhile.
+/// Ends what was told to stop while it waited, by a process that did not live to do it. What else waits begins here and nowhere
+/// else if this process has the store for itself: then it is made known, so that who asks for it waits for its turn.
 pub(super) async fn find_waiting(registry: &RunRegistry, parts: &RuntimeParts) -> Result<(), RunError> {
     let unfinished = parts.query.unfinished().await?;
     for run in unfinished.iter().filter(|run| !run.status.is_owned()) {
         if run.cancel.is_some() {
             end_unstarted(run, registry, parts).await;
-        } else {
+        } else if !registry.membership.is_shared() {
             registry.live.get_or_insert(&run.run_id).set_waiting(true);
         }
     }

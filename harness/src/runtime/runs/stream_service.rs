@@ -1,14 +1,13 @@
 //! Follows runs: live ones through the bridge, finished ones from what is left of them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use tokio::time::Instant;
 
 use super::error::RunError;
-use super::live::LiveRun;
 use super::parts::RuntimeParts;
 use super::record::RunRecord;
 use super::registry::RunRegistry;
@@ -49,12 +48,16 @@ pub(super) async fn subscribe(
     registry: &RunRegistry,
     parts: &RuntimeParts,
 ) -> Result<RunStream, RunError> {
-    let live = registry.live(&record.run_id);
-    if let Some(live) = live.filter(|live| live.status() == RunStatus::Pending) {
-        return Ok(from_its_beginning(record, live, from, heartbeat, parts));
-    }
-    if let Some(live) = registry.live(&record.run_id) {
-        live.opened.cancelled().await;
+    match registry.live(&record.run_id) {
+        Some(live) if live.status() == RunStatus::Pending => {
+            let opened = async move { live.opened.cancelled().await };
+            return Ok(from_its_beginning(record, opened.boxed(), from, heartbeat, parts));
+        }
+        Some(live) => live.opened.cancelled().await,
+        None if record.status == RunStatus::Pending => {
+            return Ok(from_its_beginning(record, begun_elsewhere(record, parts).boxed(), from, heartbeat, parts));
+        }
+        None => {}
     }
     let subscription = found(record, from, heartbeat, registry, parts).await?;
     let (resume, items) = if subscription.resume == ResumeResult::Unknown {
@@ -103,8 +106,31 @@ pub(super) fn watched(
     }
 }
 
+/// Waits until another process has taken a run that waits, or has ended it.
+fn begun_elsewhere(record: &RunRecord, parts: &RuntimeParts) -> impl Future<Output = ()> + Send + use<> {
+    let (query, run_id) = (parts.query.clone(), record.run_id.clone());
+    async move {
+        loop {
+            match query.get(&run_id, &Owner::None).await {
+                Ok(Some(run)) if run.status == RunStatus::Pending => {}
+                // The row says `starting` a moment before the stream opens.
+                Ok(Some(run)) if run.status == RunStatus::Starting => {}
+                Ok(_) => return,
+                Err(error) => tracing::warn!(%run_id, %error, "a run that waits cannot be looked up"),
+            }
+            tokio::time::sleep(OPENING_LOOK).await;
+        }
+    }
+}
+
 /// Follows a run that waits: heartbeats until it begins, then all of it.
-fn from_its_beginning(record: &RunRecord, live: Arc<LiveRun>, from: ResumeFrom, heartbeat: Duration, parts: &RuntimeParts) -> RunStream {
+fn from_its_beginning(
+    record: &RunRecord,
+    opened: BoxFuture<'static, ()>,
+    from: ResumeFrom,
+    heartbeat: Duration,
+    parts: &RuntimeParts,
+) -> RunStream {
     let beats = stream::unfold(heartbeat, |heartbeat| async move {
         match heartbeat.is_zero() {
             true => std::future::pending::<()>().await,
@@ -113,10 +139,10 @@ fn from_its_beginning(record: &RunRecord, live: Arc<LiveRun>, from: ResumeFrom, 
         Some((StreamItem::Heartbeat, heartbeat))
     });
     let (bridge, run_id) = (parts.bridge.clone(), record.run_id.clone());
-    let opened = async move { live.opened.cancelled().await };
+    let query = parts.query.clone();
     let events = stream::once(async move {
         match bridge.subscribe(&run_id, from, heartbeat).await {
-            Ok(subscription) if subscription.resume != ResumeResult::Unknown => subscription.items,
+            Ok(subscription) if subscription.resume != ResumeResult::Unknown => until_stored_end(subscription.items, &run_id, query),
             Ok(_) => stream::iter([StreamItem::Aborted]).boxed(),
             Err(error) => {
                 tracing::warn!(%run_id, %error, "a run that waited cannot be followed");
@@ -124,6 +150,6 @@ fn from_its_beginning(record: &RunRecord, live: Arc<LiveRun>, from: ResumeFrom, 
             }
         }
     });
-    let items = beats.take_until(opened.boxed()).chain(events.flatten()).boxed();
+    let items = beats.take_until(opened).chain(events.flatten()).boxed();
     RunStream { run_id: record.run_id.clone(), thread_id: record.thread_id.clone(), resume: ResumeResult::From(1), items }
 }

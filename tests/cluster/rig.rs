@@ -1,0 +1,238 @@
+//! Some gateways on one store with a scripted model behind them, and what is asked of them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use deerflow_tests::gateway::{AUTH_DISABLED, GatewayOptions, GatewayProcess, deerflow_binary};
+use deerflow_tests::scripted_openai::{Options, ScriptedOpenAi};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+/// How long anything may take that is waited for: taking over, and the longest answer told here.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Gateways on one store. Those that share it have the same places in `urls` and `nodes`.
+pub(crate) struct Cluster {
+    pub(crate) nodes: Vec<GatewayProcess>,
+    pub(crate) model: ScriptedOpenAi,
+    pub(crate) web: Web,
+    sections: String,
+}
+
+/// Where the gateways answer, for tasks that outlive one of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Web {
+    pub(crate) client: reqwest::Client,
+    pub(crate) urls: Arc<[String]>,
+}
+
+impl Cluster {
+    /// This many gateways on a new schema of the Postgres server, with Redis between them.
+    pub(crate) async fn of(nodes: usize) -> Self {
+        Self::with(nodes, &(on_postgres() + &through_redis())).await
+    }
+
+    /// This many gateways whose configuration ends with `sections`.
+    pub(crate) async fn with(count: usize, sections: &str) -> Self {
+        let model = ScriptedOpenAi::start(Options { port: 0, strict: true }).await.expect("model");
+        let mut nodes = Vec::new();
+        for _ in 0..count {
+            nodes.push(launch(&model.base_url, sections).await.expect("gateway"));
+        }
+        let urls = nodes.iter().map(GatewayProcess::base_url).collect();
+        let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).connect_timeout(Duration::from_secs(2));
+        let web = Web { client: client.build().expect("client"), urls };
+        Self { nodes, model, web, sections: sections.to_owned() }
+    }
+
+    /// The store's section of the configuration, for a gateway beside these.
+    pub(crate) fn store(&self) -> String {
+        self.sections.lines().filter(|line| line.starts_with("database:")).map(|line| format!("{line}\n")).collect()
+    }
+
+    /// Ends a gateway at once and starts it again after a while.
+    pub(crate) async fn cut(&mut self, node: usize, away: Duration) {
+        self.nodes[node].kill9().await.expect("killed");
+        tokio::time::sleep(away).await;
+        self.nodes[node].restart().await.expect("healthy again");
+    }
+}
+
+/// A test that fails shows what the gateways had to say.
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for (place, node) in self.nodes.iter().enumerate() {
+                eprintln!("gateway {place} printed:\n{}", node.logs());
+            }
+        }
+    }
+}
+
+/// A gateway, or why it did not come up.
+pub(crate) async fn launch(base_url: &str, sections: &str) -> anyhow::Result<GatewayProcess> {
+    let config = format!(
+        "config_version: 34
+models:
+  - {{name: fake, use: 'langchain_openai:ChatOpenAI', model: scripted-1, api_key: none, base_url: '{base_url}'}}
+memory: {{enabled: false}}
+title: {{enabled: false}}
+{sections}"
+    );
+    let mut options = GatewayOptions::new(deerflow_binary()?, config);
+    options.env = vec![(AUTH_DISABLED.0.to_owned(), AUTH_DISABLED.1.to_owned())];
+    options.stopped_within = Duration::from_secs(35);
+    GatewayProcess::launch(options).await
+}
+
+fn address(name: &str) -> String {
+    #[expect(clippy::disallowed_methods, reason = "tests have no configuration to ask")]
+    let url = std::env::var(name);
+    url.unwrap_or_else(|_| panic!("set {name} to a scratch server; tests/cluster/run.sh starts one"))
+}
+
+/// A place of its own in the Postgres server.
+pub(crate) fn on_postgres() -> String {
+    #[expect(clippy::disallowed_methods, reason = "schemas of one test run must differ from those of another")]
+    let schema = format!("cluster_{}", uuid::Uuid::new_v4().simple());
+    let url = address("DEERFLOW_TEST_POSTGRES_URL");
+    format!("database: {{backend: postgres, postgres_url: '{url}', postgres_schema: {schema}, pool_size: 8}}\n")
+}
+
+pub(crate) fn through_redis() -> String {
+    format!("stream_bridge: {{type: redis, redis_url: '{}'}}\n", address("DEERFLOW_TEST_REDIS_URL"))
+}
+
+impl Web {
+    /// Asks one gateway. A gateway that is gone is an error.
+    pub(crate) async fn try_ask(&self, node: usize, method: Method, path: &str, body: &Value) -> reqwest::Result<(StatusCode, Value)> {
+        let mut request = self.client.request(method.clone(), format!("{}{path}", self.urls[node])).timeout(PATIENCE);
+        if method != Method::GET {
+            request = request.json(body);
+        }
+        let answer = request.send().await?;
+        let status = answer.status();
+        let text = answer.text().await?;
+        Ok((status, serde_json::from_str(&text).unwrap_or(Value::String(text))))
+    }
+
+    /// Posts to a gateway that lives; gives the body of a good answer.
+    pub(crate) async fn post(&self, node: usize, path: &str, body: &Value) -> Value {
+        let (status, answer) = self.try_ask(node, Method::POST, path, body).await.expect("answer");
+        assert!(status.is_success(), "{path}: {status} {answer}");
+        answer
+    }
+
+    /// Reads from a gateway that lives.
+    pub(crate) async fn get(&self, node: usize, path: &str) -> Value {
+        let (status, answer) = self.try_ask(node, Method::GET, path, &Value::Null).await.expect("answer");
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer
+    }
+
+    pub(crate) async fn thread(&self, node: usize) -> String {
+        let thread = self.post(node, "/threads", &json!({})).await;
+        text(&thread["thread_id"]).to_owned()
+    }
+
+    /// Starts a run that nobody follows yet.
+    pub(crate) async fn background(&self, node: usize, thread: &str, body: &Value) -> String {
+        text(&self.post(node, &format!("/threads/{thread}/runs"), body).await["run_id"]).to_owned()
+    }
+
+    pub(crate) async fn run(&self, node: usize, thread: &str, run: &str) -> Value {
+        self.get(node, &format!("/threads/{thread}/runs/{run}")).await
+    }
+
+    /// The run when it is over, asked of a gateway that lives.
+    pub(crate) async fn ended(&self, node: usize, thread: &str, run: &str) -> Value {
+        let begun = Instant::now();
+        loop {
+            let shown = self.run(node, thread, run).await;
+            if !matches!(text(&shown["status"]), "pending" | "running") {
+                return shown;
+            }
+            assert!(begun.elapsed() < PATIENCE, "run {run} of thread {thread} does not end: {shown}");
+            // The other side is a process: nothing here could be notified.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// What was said in a thread, as (type, text).
+    pub(crate) async fn talk(&self, node: usize, thread: &str) -> Vec<(String, String)> {
+        let state = self.get(node, &format!("/threads/{thread}/state")).await;
+        messages(&state["values"])
+    }
+
+    /// A fresh run of a thread ends well.
+    pub(crate) async fn goes_on(&self, node: usize, thread: &str) {
+        let begun = Instant::now();
+        self.post(node, &format!("/threads/{thread}/runs/wait"), &body("then say on")).await;
+        assert!(begun.elapsed() < Duration::from_secs(10), "thread {thread} took {:?} for a new run", begun.elapsed());
+        let said = self.talk(node, thread).await;
+        assert_eq!(said.last().map(|last| last.1.as_str()), Some("on"), "{thread}: {said:?}");
+    }
+}
+
+/// A run that says `words`, however often its viewer goes away.
+pub(crate) fn body(words: &str) -> Value {
+    json!({
+        "assistant_id": "lead_agent",
+        "input": {"messages": [{"type": "human", "content": words}]},
+        "context": {"model_name": "fake", "mode": "flash"},
+        "stream_mode": ["values", "messages-tuple"],
+        "stream_resumable": true,
+        "on_disconnect": "continue",
+    })
+}
+
+/// An answer whose every word says where it belongs, and the message that asks for it piece by piece.
+#[derive(Debug, Clone)]
+pub(crate) struct Story {
+    pub(crate) text: String,
+    pub(crate) prompt: String,
+}
+
+impl Story {
+    pub(crate) fn new(name: &str, words: usize, gap: Duration) -> Self {
+        let text = (0..words).map(|word| format!("{name}-{word:04}")).collect::<Vec<_>>().join(" ");
+        let prompt = format!("[[slow {words}x{}ms]] then say {text}", gap.as_millis());
+        Self { text, prompt }
+    }
+
+    /// What its thread holds when all went well.
+    pub(crate) fn talk(&self) -> Vec<(String, String)> {
+        vec![("human".to_owned(), self.prompt.clone()), ("ai".to_owned(), self.text.clone())]
+    }
+}
+
+/// The messages of a state, as (type, text).
+pub(crate) fn messages(values: &Value) -> Vec<(String, String)> {
+    let messages = values["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let visible = messages.iter().filter(|message| message["type"] != "system" && message["additional_kwargs"]["hide_from_ui"] != true);
+    visible.map(|message| (text(&message["type"]).to_owned(), words(message))).collect()
+}
+
+/// The words of a message, whichever form its content has.
+pub(crate) fn words(message: &Value) -> String {
+    match &message["content"] {
+        Value::String(words) => words.clone(),
+        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
+        _ => String::new(),
+    }
+}
+
+/// A string of JSON.
+#[track_caller]
+pub(crate) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("no string: {value}"))
+}
+
+/// The middle and the longest of some times.
+pub(crate) fn spread(mut times: Vec<Duration>) -> String {
+    times.sort();
+    match times.last() {
+        Some(longest) => format!("{} times, median {:.1?}, longest {longest:.1?}", times.len(), times[times.len() / 2]),
+        None => "none".to_owned(),
+    }
+}

@@ -1,0 +1,111 @@
+//! An owner that dies, freezes or is told to stop: others go on with its runs, once.
+
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+
+use crate::dice::setting;
+use crate::follower::{join, tell};
+use crate::rig::{Cluster, Story, body, spread, text};
+
+/// What taking over may need: the lease, the sweep, and the way to the viewer.
+const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(15);
+
+#[tokio::test]
+#[ignore = "needs two servers; tests/cluster/run.sh starts them"]
+async fn when_the_owner_is_killed_the_client_gets_the_rest_from_others() {
+    let mut cluster = Cluster::of(3).await;
+    let web = cluster.web.clone();
+    let mut times = Vec::new();
+    for round in 0..setting("ROUNDS", 2) {
+        let story = Story::new(&format!("kill{round}"), 100, Duration::from_millis(50));
+        let thread = web.thread(0).await;
+        let mut telling = JoinSet::new();
+        telling.spawn(tell(web.clone(), 0, thread.clone(), story.clone()));
+        tokio::time::sleep(Duration::from_millis(2_000)).await;
+        let killed = Instant::now();
+        cluster.nodes[0].kill9().await.expect("killed");
+        let seen = telling.join_next().await.expect("one").expect("no panic").expect("acknowledged");
+        seen.is_whole(&story);
+        let took = seen.taken_over_after(killed).expect("another attempt");
+        eprintln!("round {round}: taken over after {took:.1?}");
+        assert!(took < TAKEN_OVER_WITHIN, "{took:?}");
+        times.push(took);
+        assert_eq!(web.run(1, &thread, &seen.run).await["status"], "success");
+        assert_eq!(web.talk(2, &thread).await, story.talk());
+        cluster.nodes[0].restart().await.expect("healthy again");
+        web.goes_on(0, &thread).await;
+    }
+    eprintln!("taken over: {}", spread(times));
+    assert_eq!(cluster.model.rejections(), 0);
+}
+
+#[tokio::test]
+#[ignore = "needs two servers; tests/cluster/run.sh starts them"]
+async fn an_owner_that_was_frozen_writes_nothing_more() {
+    let cluster = Cluster::of(3).await;
+    let web = cluster.web.clone();
+    let story = Story::new("frozen", 200, Duration::from_millis(100));
+    let thread = web.thread(0).await;
+    let run = web.background(0, &thread, &body(&story.prompt)).await;
+    let mut viewers = JoinSet::new();
+    viewers.spawn(join(web.clone(), 1, thread.clone(), run.clone()));
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let frozen = Instant::now();
+    cluster.nodes[0].freeze().expect("frozen");
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    cluster.nodes[0].thaw().expect("thawed");
+    // The thawed one serves viewers, too, and gets what the others make.
+    viewers.spawn(join(web.clone(), 0, thread.clone(), run.clone()));
+    while let Some(seen) = viewers.join_next().await {
+        let seen = seen.expect("no panic");
+        seen.is_whole(&story);
+        assert_eq!(seen.attempts.keys().copied().max(), Some(2), "taken over once");
+        if let Some(took) = seen.taken_over_after(frozen) {
+            eprintln!("taken over after {took:.1?}");
+        }
+    }
+    for node in 0..3 {
+        assert_eq!(web.run(node, &thread, &run).await["status"], "success");
+        assert_eq!(web.talk(node, &thread).await, story.talk());
+    }
+    assert_eq!(cluster.model.requests().len(), 2, "one call each");
+    web.goes_on(0, &thread).await;
+}
+
+#[tokio::test]
+#[ignore = "needs two servers; tests/cluster/run.sh starts them"]
+async fn runs_of_a_node_that_is_told_to_stop_go_on_elsewhere_within_seconds() {
+    let mut cluster = Cluster::of(3).await;
+    let web = cluster.web.clone();
+    let runs = usize::try_from(setting("RUNS", 10)).expect("few");
+    let mut telling = JoinSet::new();
+    let mut stories = Vec::new();
+    for place in 0..runs {
+        // Some end while the node still waits for them, some do not.
+        let words = if place % 2 == 0 { 80 } else { 300 };
+        let story = Story::new(&format!("stop{place}"), words, Duration::from_millis(100));
+        let thread = web.thread(0).await;
+        telling.spawn(tell(web.clone(), 0, thread.clone(), story.clone()));
+        stories.push((thread, story));
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let stopping = Instant::now();
+    let status = cluster.nodes[0].terminate().await.expect("stopped in time");
+    assert!(status.success(), "{status}");
+    let stopped = stopping.elapsed();
+    let mut times = Vec::new();
+    while let Some(seen) = telling.join_next().await {
+        let seen = seen.expect("no panic").expect("acknowledged");
+        let story = &stories.iter().find(|(thread, _)| *thread == seen.thread).expect("known").1;
+        seen.is_whole(story);
+        times.extend(seen.taken_over_after(stopping));
+        let shown = web.run(1, &seen.thread, &seen.run).await;
+        assert_eq!(text(&shown["status"]), "success", "{shown}");
+        assert_eq!(web.talk(2, &seen.thread).await, story.talk());
+        web.goes_on(1, &seen.thread).await;
+    }
+    eprintln!("stopped after {stopped:.1?}; went on elsewhere: {}", spread(times.clone()));
+    assert_eq!(times.len(), runs / 2);
+    assert!(times.iter().all(|took| *took < stopped + Duration::from_secs(5)), "{times:?}");
+}
