@@ -13,7 +13,7 @@ use deerflow_harness::models::ScriptedModel;
 use deerflow_harness::runtime::memory::runtime_in_memory;
 use deerflow_harness::runtime::runs::{RunLimits, RunSpec, RunsFacade};
 use deerflow_harness::runtime::stream_bridge::StreamItem;
-use deerflow_harness::tools::{Tool, ToolContext, ToolError, ToolOutput};
+use deerflow_harness::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 use futures_util::StreamExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -38,6 +38,11 @@ impl Tool for WordCount {
 
     fn description(&self) -> &str {
         "Count the words of a text."
+    }
+
+    // Counting changes nothing, so a call that was cut off by a crash may be made again.
+    fn effect(&self, _args: &WordCountArgs) -> Effect {
+        Effect::Pure
     }
 
     async fn call(&self, args: WordCountArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -1,7 +1,7 @@
 //! The trait a tool's author writes.
 //!
 //! A tool in four steps: a struct for the tool, a `Deserialize + JsonSchema` struct for its arguments (doc comments become the
-//! parameters' descriptions), `impl Tool`, and `registry.add(MyTool)`.
+//! parameters' descriptions), `impl Tool`, and `registry.add(MyTool)`. One that may be made again says so with [`Tool::effect`].
 
 use std::future::Future;
 

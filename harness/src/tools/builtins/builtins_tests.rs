@@ -12,7 +12,7 @@ use crate::runtime::agent::{CallLog, EventSink, RunContext};
 use crate::runtime::runs::NodeSelector;
 use crate::sandbox::FileLimits;
 use crate::state::ThreadState;
-use crate::tools::{ToolRegistry, erase};
+use crate::tools::{Effect, ToolRegistry, erase};
 
 struct Bench {
     _dir: tempfile::TempDir,
@@ -122,4 +122,21 @@ fn the_model_sees_every_parameter_with_its_description() {
     }
     let write = bench.tools.get("write_file").unwrap().schema();
     assert_eq!(write.parameters["required"], json!(["path", "content"]));
+}
+
+#[test]
+fn a_call_that_was_cut_off_is_repeated_where_that_changes_nothing() {
+    let bench = bench();
+    let effect = |tool: &str, args: Value| bench.tools.get(tool).unwrap().effect(args.as_object().unwrap());
+    let at = |more: Value| {
+        let mut args = json!({ "path": "/mnt/user-data/workspace/a" });
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        args
+    };
+    assert_eq!((effect("ls", at(json!({}))), effect("read_file", at(json!({})))), (Effect::Pure, Effect::Pure));
+    assert_eq!(effect("write_file", at(json!({ "content": "x" }))), Effect::Keyed);
+    assert_eq!(effect("write_file", at(json!({ "content": "x", "append": true }))), Effect::Unsafe);
+    assert_eq!(effect("write_file", at(json!({ "content": 5, "append": true }))), Effect::Pure, "such a call does nothing");
+    assert_eq!(effect("str_replace", at(json!({ "old_str": "x", "new_str": "xx" }))), Effect::Unsafe);
+    assert_eq!(effect("present_files", json!({ "filepaths": [] })), Effect::Pure);
 }
