@@ -126,6 +126,9 @@ pub trait IdSource: Send + Sync + fmt::Debug {
     fn checkpoint_id(&self) -> CheckpointId {
         self.ordered().into()
     }
+    /// Hears of a checkpoint id that another source made, so that the next one of this source is greater: clocks of processes
+    /// need not agree, and a clock may be set back.
+    fn heed(&self, _made_elsewhere: &CheckpointId) {}
     /// A new message id.
     fn message_id(&self) -> String {
         self.random().to_string()
@@ -168,6 +171,20 @@ impl IdSource for SystemIds {
     fn ordered(&self) -> Uuid {
         ordered_uuid(self.next_tick(), self.node)
     }
+
+    fn heed(&self, made_elsewhere: &CheckpointId) {
+        if let Some(tick) = tick_of(made_elsewhere) {
+            let mut last = self.last_tick.lock();
+            *last = tick.max(*last);
+        }
+    }
+}
+
+/// The tick in an id that was made by [`ordered_uuid`], unless it lies where no clock of ours gets.
+fn tick_of(id: &CheckpointId) -> Option<u64> {
+    let uuid = Uuid::parse_str(id.as_str()).ok().filter(|uuid| uuid.get_version_num() == 6)?;
+    let (ticks, _) = uuid.get_timestamp()?.to_gregorian();
+    ticks.checked_sub(GREGORIAN_TICKS).filter(|tick| *tick < LAST_TICK)
 }
 
 /// Ids that repeat exactly from one seed: simulation and golden tests.
@@ -205,15 +222,34 @@ impl IdSource for SeededIds {
     }
 }
 
+/// Ticks between the Gregorian epoch of UUID time and the Unix epoch (RFC 9562, 5.1).
+const GREGORIAN_TICKS: u64 = 0x01b2_1dd2_1381_4000;
+/// In the year 2600: ids have room far beyond it, so that one from a mad clock leaves room for those after it.
+const LAST_TICK: u64 = 200_000_000_000_000_000;
+
 fn ordered_uuid(unix_ticks_100ns: u64, node: [u8; 6]) -> Uuid {
-    // 0x01b21dd213814000: ticks between the Gregorian epoch of UUID time and the Unix epoch (RFC 9562, 5.1).
-    let ticks = unix_ticks_100ns.wrapping_add(0x01b2_1dd2_1381_4000);
+    let ticks = unix_ticks_100ns.wrapping_add(GREGORIAN_TICKS);
     uuid::Builder::from_sorted_gregorian_timestamp(ticks, 0, &node).into_uuid()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_id_sorts_after_one_from_a_clock_that_is_ahead_once_that_is_heeded() {
+        let ids = SystemIds::default();
+        let now = ids.next_tick();
+        let ahead = CheckpointId::from(ordered_uuid(now + 36_000_000_000, [9; 6]));
+        assert!(ids.checkpoint_id() < ahead);
+        ids.heed(&ahead);
+        let (next, after) = (ids.checkpoint_id(), ids.checkpoint_id());
+        assert!(ahead < next && next < after);
+        for odd in ["x", "00000000-0000-4000-8000-000000000000", "ffffffff-ffff-6fff-bfff-ffffffffffff"] {
+            ids.heed(&CheckpointId::parse(odd).unwrap());
+        }
+        assert!(after < ids.checkpoint_id());
+    }
 
     #[test]
     fn ids_outside_the_alphabet_are_refused() {

@@ -42,8 +42,8 @@ pub async fn wind_down(runs: &Arc<RunsFacade>, bridge: &Arc<dyn StreamBridge>, t
     tasks.token().cancel();
     if tokio::time::timeout(RUN_GRACE, no_live_runs(runs)).await.is_err() {
         tracing::warn!(runs = runs.live_runs(), "runs still at work are given back, for the next start or another node");
-        runs.hand_over_all();
     }
+    runs.hand_over_all();
     if tokio::time::timeout(END_GRACE, tasks.shut_down()).await.is_err() {
         tracing::error!(tasks = tasks.alive(), "some work did not end in time; the next start recovers it");
     }

@@ -113,7 +113,11 @@ fn register<'a>(tx: &'a DatabaseTransaction, new: &'a Writing) -> BoxFuture<'a, 
         let backend = tx.get_database_backend();
         let now = now_of(backend);
         // Those that lapsed are of no use to anybody; with the database for ourselves, nobody else lives.
-        let gone = if new.ttl.is_none() { "DELETE FROM nodes".to_owned() } else { format!("DELETE FROM nodes WHERE lease_until <= {now}") };
+        // Who shares it holds a lock that whoever had it for itself would have held: that one is gone, too.
+        let gone = match new.ttl {
+            None => "DELETE FROM nodes".to_owned(),
+            Some(_) => format!("DELETE FROM nodes WHERE lease_until <= {now} OR lease_until = {FOR_EVER}"),
+        };
         tx.execute_unprepared(&gone).await?;
         let sql = format!("INSERT INTO nodes (node_id, since, lease_until) VALUES ($1, {now}, {})", new.until(backend));
         tx.execute_raw(Statement::from_sql_and_values(backend, sql, [Value::from(new.node.as_str())])).await?;

@@ -90,6 +90,10 @@ impl LiveRun {
         self.waits.store(waits, Ordering::Release);
     }
 
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waits.load(Ordering::Acquire) && self.status() == RunStatus::Pending
+    }
+
     /// Has the run stop; the first reason stands.
     pub(super) fn stop(&self, reason: Stop) {
         self.stop.lock().get_or_insert(reason);
@@ -154,6 +158,28 @@ impl LiveRuns {
         self.0.lock().remove(run_id);
     }
 
+    /// Removes this handle; one of a later attempt stays.
+    pub(super) fn remove_exactly(&self, run_id: &RunId, live: &Arc<LiveRun>) {
+        let mut known = self.0.lock();
+        if known.get(run_id).is_some_and(|held| Arc::ptr_eq(held, live)) {
+            known.remove(run_id);
+        }
+    }
+
+    /// The handle for an attempt that begins: the one that waited for it, or a new one in place of a former attempt's.
+    pub(super) fn for_attempt(&self, run_id: &RunId) -> Arc<LiveRun> {
+        let mut known = self.0.lock();
+        if let Some(held) = known.get(run_id) {
+            if held.status() == RunStatus::Pending && held.stop.lock().is_none() {
+                return held.clone();
+            }
+            held.stop(Stop::Fence);
+        }
+        let live = LiveRun::new();
+        known.insert(run_id.clone(), live.clone());
+        live
+    }
+
     /// Those that are executed here, not those that wait.
     pub(super) fn executed(&self) -> Vec<Arc<LiveRun>> {
         self.0.lock().values().filter(|live| live.status() != RunStatus::Pending).cloned().collect()
@@ -162,11 +188,11 @@ impl LiveRuns {
     /// Those that wait for their turn or their time.
     pub(super) fn waiting(&self) -> Vec<(RunId, Arc<LiveRun>)> {
         let known = self.0.lock();
-        known.iter().filter(|(_, live)| live.waits.load(Ordering::Acquire)).map(|(id, live)| (id.clone(), live.clone())).collect()
+        known.iter().filter(|(_, live)| live.is_waiting()).map(|(id, live)| (id.clone(), live.clone())).collect()
     }
 
     /// Whether any waits here for its turn or its time.
     pub(super) fn any_waiting(&self) -> bool {
-        self.0.lock().values().any(|live| live.waits.load(Ordering::Acquire))
+        self.0.lock().values().any(|live| live.is_waiting())
     }
 }

@@ -10,9 +10,11 @@ use tokio::time::Instant;
 
 use super::live::Stop;
 use super::parts::RuntimeParts;
+use super::queue::end_unexecuted;
 use super::registry::RunRegistry;
 use super::store::{CommitError, Lease, OwnedRun, RunCommit, StoreError};
 use crate::ids::{NodeId, RunId};
+use crate::runtime::actor_context::Owner;
 use crate::runtime::tasks::TaskKind;
 
 /// The part of its lease by which a process stops earlier by itself: what it has begun ends before others begin.
@@ -149,7 +151,8 @@ impl Keeper {
         };
         let mut strays = HashSet::new();
         for run in owned {
-            match (self.registry.live(&run.run_id), run.cancel) {
+            // A handle that waits is of a run whose claim was never heard of.
+            match (self.registry.live(&run.run_id).filter(|live| !live.is_waiting()), run.cancel) {
                 (Some(live), Some(action)) => live.stop(Stop::Cancel(action)),
                 (Some(_), None) => {}
                 // One that just ended looks the same, once.
@@ -162,6 +165,9 @@ impl Keeper {
 
     /// A claim whose answer was lost: somebody has to work on the run.
     async fn give_back(&self, run: OwnedRun) {
+        if run.cancel.is_some() {
+            return self.end(&run.run_id, run.attempt).await;
+        }
         let commit = RunCommit::new(run.run_id.clone(), run.thread_id, run.attempt, self.parts.clock.now()).giving_back();
         match self.parts.commit.commit(commit).await {
             Ok(()) => {
@@ -170,6 +176,17 @@ impl Keeper {
             }
             Err(CommitError::Store(error)) => tracing::warn!(run_id = %run.run_id, %error, "a run cannot be given back yet"),
             Err(_) => {}
+        }
+    }
+
+    /// Ends a run that was told to stop and on which nobody works.
+    async fn end(&self, run_id: &RunId, attempt: u32) {
+        match self.parts.query.get(run_id, &Owner::None).await {
+            Ok(Some(run)) if run.attempt == attempt && !run.status.is_terminal() => {
+                end_unexecuted(&run, &self.registry, &self.parts).await;
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%run_id, %error, "a run that was told to stop cannot be read"),
         }
     }
 

@@ -180,7 +180,8 @@ impl Queue {
 /// Starts a run whose turn has come, from what was written down of it, or ends it if it lost too much.
 async fn start(claimed: Claimed, limits: RunLimits, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
     let Claimed { run, losses, recipe } = claimed;
-    let live = registry.live.get_or_insert(&run.run_id);
+    let live = registry.live.for_attempt(&run.run_id);
+    live.set_status(RunStatus::Starting);
     // A cancel that came between the claim and the handle found nobody to tell.
     match parts.query.get(&run.run_id, &Owner::None).await {
         Ok(now) => {
@@ -233,11 +234,16 @@ async fn give_up(run: &RunRecord, reason: &'static str, why: &str, registry: &Ru
     .await;
 }
 
+/// Ends a run that was told to stop, and that nobody executes although it was at work or taken before.
+pub(super) async fn end_unexecuted(run: &RunRecord, registry: &RunRegistry, parts: &RuntimeParts) {
+    give_up(run, ORPHAN_RECOVERED, recovery::LOST, registry, parts).await;
+}
+
 /// Ends a run that waits and was told to stop. Who waits for it is told; unless it was at work before, it leaves nothing in its
 /// thread.
 pub(super) async fn end_unstarted(run: &RunRecord, registry: &RunRegistry, parts: &RuntimeParts) {
     if run.attempt > 1 {
-        return give_up(run, ORPHAN_RECOVERED, recovery::LOST, registry, parts).await;
+        return end_unexecuted(run, registry, parts).await;
     }
     let rolled_back = run.cancel == Some(CancelAction::Rollback);
     let status = RunStatus::Interrupted;

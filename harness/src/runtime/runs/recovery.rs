@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::callbacks::HUMAN_INPUT;
 use super::error::RunError;
 use super::parts::{RunLimits, RuntimeParts};
 use super::queue::end_unstarted;
@@ -11,8 +12,9 @@ use super::record::{LOST_ERROR, RunRecord, ThreadStatus};
 use super::registry::RunRegistry;
 use super::spec::{CancelAction, Durability, Recovery, RunSpec};
 use super::status::RunStatus;
-use super::store::{CommitError, NewRunEvent, RunCommit, RunEnd, WebhookCall, category};
+use super::store::{CommitError, EventQuery, NewRunEvent, RunCommit, RunEnd, WebhookCall, category};
 use crate::messages::Message;
+use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, HistoryQuery};
 use crate::runtime::tasks::TaskKind;
 use crate::state::{StateUpdate, ThreadState};
@@ -153,11 +155,22 @@ async fn lost_input(run: &RunRecord, parts: &RuntimeParts) -> Result<(Vec<Checkp
         return Ok((Vec::new(), Vec::new()));
     }
     let head = parts.checkpointer.get(&run.thread_id, None).await?;
+    if let Some(head) = &head {
+        parts.ids.heed(&head.meta.checkpoint_id);
+    }
     let (mut state, mut log_tail, parent, step) = match head {
         Some(head) => (head.state, head.log_tail, Some(head.meta.checkpoint_id), head.meta.step + 1),
         None => (ThreadState::default(), parts.checkpointer.log_tail(&run.thread_id).await?, None, -1),
     };
-    let messages: Vec<Message> = messages.into_iter().map(|message| identified(message, parts)).collect();
+    let query =
+        EventQuery { run_id: Some(run.run_id.clone()), limit: 1, event_types: vec![HUMAN_INPUT.to_owned()], ..EventQuery::default() };
+    let journaled = parts.events.list(&run.thread_id, &query, &Owner::None).await?.pop();
+    let mut messages: Vec<Message> = messages.into_iter().map(|message| identified(message, parts)).collect();
+    // With durability `exit` the journal has the question although no checkpoint does: it stays the same message.
+    let known = journaled.as_ref().and_then(|row| serde_json::from_value::<Message>(row.event.content.clone()).ok());
+    if let (Some(known), Some(last)) = (known, messages.iter_mut().rfind(|message| message.is_human())) {
+        *last = known;
+    }
     let ids: Vec<Option<String>> = messages.iter().map(|message| message.id.clone()).collect();
     if let Err(error) = state.apply(StateUpdate::messages(messages), &*parts.ids) {
         tracing::warn!(run_id = %run.run_id, %error, "the accepted input of a lost run cannot be reduced");
@@ -179,12 +192,13 @@ async fn lost_input(run: &RunRecord, parts: &RuntimeParts) -> Result<(Vec<Checkp
         thread_id: run.thread_id.clone(),
         run_id: run.run_id.clone(),
         user_id: run.user_id.clone(),
-        event_type: "llm.human.input".to_owned(),
+        event_type: HUMAN_INPUT.to_owned(),
         category: category::MESSAGE.to_owned(),
         content: serde_json::to_value(message).unwrap_or(Value::Null),
         metadata: serde_json::Map::new(),
         created_at: run.created_at,
     });
+    let event = event.filter(|_| journaled.is_none());
     Ok((vec![CheckpointWrite::plan(meta, &mut state, &mut log_tail)], event.into_iter().collect()))
 }
 

@@ -90,16 +90,13 @@ impl RunRegistry {
                 return Err(error.into());
             }
         };
+        // Before anything else is waited for: its turn may come at once.
+        live.set_waiting(!admitted.run.status.is_owned());
         for run in &admitted.displaced {
             self.stop(run, parts).await;
         }
         let ticket = RunTicket { record: admitted.run, live };
-        Ok(if ticket.record.status.is_owned() {
-            Admission::Now(ticket)
-        } else {
-            ticket.live.set_waiting(true);
-            Admission::Later(ticket)
-        })
+        Ok(if ticket.record.status.is_owned() { Admission::Now(ticket) } else { Admission::Later(ticket) })
     }
 
     /// Writes the intent to cancel, then acts on it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 
 use super::execution;
-use super::live::{LiveRun, RunOutcome};
+use super::live::{LiveRun, RunOutcome, Stop};
 use super::parts::RuntimeParts;
 use super::plan::ExecutionPlan;
 use super::record::RunRecord;
@@ -33,6 +33,10 @@ pub(super) fn launch(ticket: RunTicket, plan: ExecutionPlan, registry: &Arc<RunR
     let RunTicket { record, live } = ticket;
     live.set_waiting(false);
     live.set_status(RunStatus::Starting);
+    if parts.tasks.token().is_cancelled() {
+        // Taken a moment before the process began to end.
+        live.stop(Stop::HandOver);
+    }
     let work = {
         let (record, live, registry, parts) = (record.clone(), live.clone(), registry.clone(), parts.clone());
         let actor = plan.actor.clone();
@@ -43,7 +47,7 @@ pub(super) fn launch(ticket: RunTicket, plan: ExecutionPlan, registry: &Arc<RunR
                 Ok(outcome) => outcome,
                 Err(panic) => Some(end_panicked(&run_id, attempt, &panic_text(panic.as_ref()), &parts).await),
             };
-            registry.live.remove(&run_id);
+            registry.live.remove_exactly(&run_id, &live);
             match outcome {
                 Some(outcome) => live.finished(outcome),
                 None => live.left(),

@@ -10,12 +10,15 @@ use super::parts::RuntimeParts;
 use super::record::RunRecord;
 use super::registry::RunRegistry;
 use super::status::RunStatus;
+use super::store::StoreError;
 use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::HistoryQuery;
 use crate::runtime::serialization::values_json;
 
 /// How often the store is asked for the end of a run that is executed elsewhere.
 const REMOTE_POLL: Duration = Duration::from_millis(100);
+/// The same while the store does not answer.
+const UNAVAILABLE_POLL: Duration = Duration::from_secs(1);
 
 /// What a waiting caller gets.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,7 +70,14 @@ pub(super) async fn until_over(record: &RunRecord, registry: &RunRegistry, parts
         {
             return Ok(Over::Here(outcome));
         }
-        let now = parts.query.get(&record.run_id, &Owner::None).await?.ok_or_else(|| RunError::NotFound(record.run_id.clone()))?;
+        let now = match parts.query.get(&record.run_id, &Owner::None).await {
+            // The run goes on, wherever; a store that is away for a moment says nothing about it.
+            Err(StoreError::Unavailable(_)) => {
+                tokio::time::sleep(UNAVAILABLE_POLL).await;
+                continue;
+            }
+            found => found?.ok_or_else(|| RunError::NotFound(record.run_id.clone()))?,
+        };
         if now.status.is_terminal() {
             return Ok(Over::Stored(Box::new(now)));
         }

@@ -125,6 +125,9 @@ impl Change<'_> {
             Some(newest) => newest.log_tail,
             None => state.checkpoints.log_tail(thread).await?,
         };
+        if let Some(newest) = &newest {
+            state.ids.heed(&newest.meta.checkpoint_id);
+        }
         let meta = CheckpointMeta {
             checkpoint_id: state.ids.checkpoint_id(),
             thread_id: thread.clone(),

@@ -59,7 +59,8 @@ impl Execution {
         match self.journal.finish(run_end.clone()).await {
             Ok(()) => {}
             Err(CommitError::Store(error)) => {
-                tracing::error!(%error, "the end of the run cannot be stored; it is recovered at the next start")
+                tracing::error!(%error, "the end of the run cannot be stored; it is recovered at the next start");
+                return None;
             }
             Err(refused) => {
                 tracing::warn!(reason = %refused, "the end of the run was refused");

@@ -8,7 +8,6 @@ use tokio::time::Instant;
 
 use super::super::parts::RuntimeParts;
 use super::super::record::RunRecord;
-use super::super::recovery::keep_trying;
 use super::super::status::RunStatus;
 use super::super::store::{CallProgress, CommitError, NewRunEvent, RunCommit, RunEnd, StoreError};
 use crate::runtime::agent::CallLine;
@@ -22,7 +21,11 @@ const END_PATIENCE: Duration = Duration::from_secs(60);
 /// How long giving a run back is tried.
 const GIVE_BACK_PATIENCE: Duration = Duration::from_secs(2);
 /// The wait between two such tries.
-const END_RETRY: Duration = Duration::from_millis(500);
+const RETRY: Duration = Duration::from_millis(500);
+/// The wait between later tries of an end.
+const END_LATER: Duration = Duration::from_secs(5);
+/// How long a run goes on while the store is away. What it reaches meanwhile gathers here.
+const OUTAGE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// A commit under way; one that failed comes back with what it was to write.
 type Commit = JoinHandle<Result<Result<(), (CommitError, RunCommit)>, TaskPanicked>>;
@@ -35,6 +38,8 @@ pub(super) struct Journal {
     /// A commit that the store did not confirm. It may have been written all the same, so it is sent again as it was, and
     /// before anything else: what comes later builds on it.
     unconfirmed: Option<RunCommit>,
+    /// Since when no commit is confirmed.
+    failing_since: Option<Instant>,
     due: Option<Instant>,
     in_flight: Option<Commit>,
     /// Who waits for what has gathered, and who for the commit under way.
@@ -47,7 +52,17 @@ impl Journal {
     pub(super) fn new(record: &RunRecord, parts: RuntimeParts) -> Self {
         let gathered = RunCommit::new(record.run_id.clone(), record.thread_id.clone(), record.attempt, parts.clock.now());
         let (waiting, waiting_in_flight) = (Vec::new(), Vec::new());
-        Self { parts, gathered, unconfirmed: None, due: None, in_flight: None, waiting, waiting_in_flight, has_calls: false }
+        Self {
+            parts,
+            gathered,
+            unconfirmed: None,
+            failing_since: None,
+            due: None,
+            in_flight: None,
+            waiting,
+            waiting_in_flight,
+            has_calls: false,
+        }
     }
 
     pub(super) fn advance(&mut self, status: RunStatus) {
@@ -94,9 +109,19 @@ impl Journal {
 
     /// Waits until all that was handed over is durable.
     pub(super) async fn settled(&mut self) -> Result<(), CommitError> {
-        self.settle().await?;
+        self.confirmed().await?;
         self.send();
-        self.settle().await
+        self.confirmed().await
+    }
+
+    /// Waits until all that was sent is durable.
+    async fn confirmed(&mut self) -> Result<(), CommitError> {
+        self.settle().await?;
+        while self.unconfirmed.is_some() {
+            self.send_again().await;
+            self.settle().await?;
+        }
+        Ok(())
     }
 
     /// Sends what is due, for an agent that never pauses long enough for [`Journal::tick`].
@@ -110,6 +135,10 @@ impl Journal {
     pub(super) async fn tick(&mut self) -> Result<(), CommitError> {
         if self.in_flight.is_some() {
             return self.settle().await;
+        }
+        if self.unconfirmed.is_some() {
+            self.send_again().await;
+            return Ok(());
         }
         match self.due {
             Some(due) => {
@@ -147,10 +176,24 @@ impl Journal {
             Err(CommitError::Store(error)) => {
                 tracing::error!(%error, "the end of the run cannot be stored yet");
                 let bare = RunCommit { events: Vec::new(), checkpoints: Vec::new(), ..self.gathered.clone() };
-                keep_trying(bare, &self.parts);
-                Err(CommitError::Store(error))
+                self.keep_trying(bare).await
             }
             ended => ended,
+        }
+    }
+
+    /// Tries to store a bare end for as long as the process lives: nobody is told of an end that is not stored.
+    async fn keep_trying(&self, end: RunCommit) -> Result<(), CommitError> {
+        let stop = self.parts.tasks.token();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return Err(StoreError::Unavailable("the process ends".to_owned()).into()),
+                () = tokio::time::sleep(END_LATER) => {}
+            }
+            match self.persist(end.clone(), Instant::now()).await {
+                Err(CommitError::Store(_)) => {}
+                ended => return ended,
+            }
         }
     }
 
@@ -173,7 +216,7 @@ impl Journal {
                 Err(CommitError::Store(error)) if Instant::now() < deadline => {
                     tracing::warn!(%error, "the run is not stored yet");
                     tried = true;
-                    tokio::time::sleep(END_RETRY).await;
+                    tokio::time::sleep(RETRY).await;
                 }
                 // The reply to an earlier try was lost, its writing was not.
                 Err(CommitError::AlreadyTerminal(_)) if tried && commit.end.is_some() => return Ok(()),
@@ -198,9 +241,21 @@ impl Journal {
             ..self.gathered.clone()
         };
         self.waiting_in_flight = std::mem::take(&mut self.waiting);
+        self.dispatch(commit);
+    }
+
+    fn dispatch(&mut self, commit: RunCommit) {
         let store = self.parts.commit.clone();
         let work = async move { store.commit(commit.clone()).await.map_err(|error| (error, commit)) };
         self.in_flight = Some(self.parts.tasks.spawn(TaskKind::Finish, "run journal", work));
+    }
+
+    /// Sends what was not confirmed once more, as it was, after a pause. Safe to drop while it pauses.
+    async fn send_again(&mut self) {
+        tokio::time::sleep(RETRY).await;
+        if let Some(unconfirmed) = self.unconfirmed.take() {
+            self.dispatch(unconfirmed);
+        }
     }
 
     /// Gives what has gathered the next number, so that the store knows a commit it has seen.
@@ -208,23 +263,31 @@ impl Journal {
         self.gathered.batch += 1;
     }
 
-    /// Waits for the commit under way. Safe to drop and call again: the handle stays until it has answered.
+    /// Waits for the commit under way. Safe to drop and call again: the handle stays until it has answered. One that failed because
+    /// the store is away is no error for a while; it is sent again.
     async fn settle(&mut self) -> Result<(), CommitError> {
         let Some(commit) = &mut self.in_flight else { return Ok(()) };
         let ended = commit.await;
         self.in_flight = None;
-        let waiting = std::mem::take(&mut self.waiting_in_flight);
         match ended {
             Ok(Ok(Ok(()))) => {
+                self.failing_since = None;
                 // Who went away needs no answer.
-                for written in waiting {
+                for written in std::mem::take(&mut self.waiting_in_flight) {
                     let _gone = written.send(());
                 }
                 Ok(())
             }
             Ok(Ok(Err((error, unwritten)))) => {
                 self.unconfirmed = Some(unwritten);
-                Err(error)
+                let since = *self.failing_since.get_or_insert_with(Instant::now);
+                match error {
+                    CommitError::Store(StoreError::Unavailable(reason)) if since.elapsed() < OUTAGE_PATIENCE => {
+                        tracing::warn!(reason, "a step of the run is not stored yet");
+                        Ok(())
+                    }
+                    error => Err(error),
+                }
             }
             Ok(Err(panicked)) => Err(StoreError::Failed(panicked.to_string()).into()),
             Err(gone) => Err(StoreError::Unavailable(gone.to_string()).into()),

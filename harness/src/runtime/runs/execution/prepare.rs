@@ -95,6 +95,7 @@ impl Execution {
             self.progress = Progress { step: -2, log_tail, ..Progress::default() };
             return Ok(None);
         };
+        self.heed_newest(wanted.is_some(), &snapshot.meta).await?;
         let state = Arc::new(snapshot.state);
         let found = (!matches!(self.plan.input, RunInput::Update(_))).then(|| snapshot.meta.clone());
         self.progress = Progress {
@@ -112,6 +113,17 @@ impl Execution {
             found,
         };
         Ok(snapshot.meta.machine)
+    }
+
+    /// The next checkpoint is to be the thread's newest, whatever clock made the last one.
+    async fn heed_newest(&self, is_fork: bool, found: &CheckpointMeta) -> Result<(), StreamEnd> {
+        self.parts.ids.heed(&found.checkpoint_id);
+        if is_fork {
+            let newest = HistoryQuery { limit: 1, ..HistoryQuery::default() };
+            let newest = self.parts.checkpointer.list_meta(&self.plan.thread_id, &newest).await.map_err(storage)?;
+            newest.iter().for_each(|meta| self.parts.ids.heed(&meta.checkpoint_id));
+        }
+        Ok(())
     }
 
     /// A checkpoint from before an input goes on with that input, which its successor holds.

@@ -22,6 +22,7 @@ impl Execution {
     pub(super) async fn take_up(&mut self) -> Result<Option<(Option<Value>, AgentStart)>, StreamEnd> {
         let newest = self.parts.checkpointer.get(&self.plan.thread_id, None).await.map_err(storage)?;
         let Some(reached) = newest.filter(|newest| self.is_own(&newest.meta)) else { return Ok(None) };
+        self.parts.ids.heed(&reached.meta.checkpoint_id);
         let before = self.found_by_the_first_attempt().await?;
         self.take_up_human(&reached.state, before.as_ref()).await?;
         let input_is_due = reached.meta.source == CheckpointSource::Input && awaits_input(&reached);
