@@ -56,7 +56,7 @@ impl WaitOutcome {
 /// How a run ended: as this process saw it, or as the store has it.
 pub(super) enum Over {
     Here(RunOutcome),
-    Stored(RunRecord),
+    Stored(Box<RunRecord>),
 }
 
 /// Waits until `record`'s run is over, wherever it is executed. Its own limits end every run.
@@ -69,7 +69,7 @@ pub(super) async fn until_over(record: &RunRecord, registry: &RunRegistry, parts
         }
         let now = parts.query.get(&record.run_id, &Owner::None).await?.ok_or_else(|| RunError::NotFound(record.run_id.clone()))?;
         if now.status.is_terminal() {
-            return Ok(Over::Stored(now));
+            return Ok(Over::Stored(Box::new(now)));
         }
         // Executed elsewhere, or between two processes: the store will tell.
         tokio::time::sleep(REMOTE_POLL).await;
