@@ -188,7 +188,8 @@ async fn redis_is_asked_only_where_streams_go_through_it() {
     assert!(of(&memory.findings(&[], probes(&Redis(Err("refused")))).await, "stream bridge").is_empty());
     let machine = Machine::with(&format!("{GOOD}stream_bridge: {{type: redis, redis_url: 'redis://:hunter2@localhost'}}\n"));
     let production = [("DEER_FLOW_ENV", "production")];
-    let cases: [(Redis, &[(&str, &str)], Verdict); 4] = [
+    type Case<'a> = (Redis, &'a [(&'a str, &'a str)], Verdict);
+    let cases: [Case<'_>; 4] = [
         (Redis(Ok(Ok("fine"))), &production, Verdict::Ok),
         (Redis(Ok(Err("allkeys-lru"))), &[], Verdict::Warn),
         (Redis(Ok(Err("allkeys-lru"))), &production, Verdict::Fail),
