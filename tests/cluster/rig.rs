@@ -50,6 +50,13 @@ impl Cluster {
         self.sections.lines().filter(|line| line.starts_with("database:")).map(|line| format!("{line}\n")).collect()
     }
 
+    /// Stops a gateway where it stands, for a while.
+    pub(crate) async fn pause(&self, node: usize, away: Duration) {
+        self.nodes[node].freeze().expect("frozen");
+        tokio::time::sleep(away).await;
+        self.nodes[node].thaw().expect("thawed");
+    }
+
     /// Ends a gateway at once and starts it again after a while.
     pub(crate) async fn cut(&mut self, node: usize, away: Duration) {
         self.nodes[node].kill9().await.expect("killed");
@@ -77,6 +84,9 @@ models:
   - {{name: fake, use: 'langchain_openai:ChatOpenAI', model: scripted-1, api_key: none, base_url: '{base_url}'}}
 memory: {{enabled: false}}
 title: {{enabled: false}}
+tool_groups: [{{name: files}}]
+tools: [{{name: ls, group: files, use: sandbox.ls}}]
+sandbox: {{use: local}}
 {sections}"
     );
     let mut options = GatewayOptions::new(deerflow_binary()?, config);
@@ -204,7 +214,22 @@ impl Story {
         Self { text, prompt }
     }
 
-    /// What its thread holds when all went well.
+    /// The same after a call of a tool, whose result is a checkpoint to go on from.
+    pub(crate) fn after_a_tool(mut self) -> Self {
+        self.prompt = format!("[[tool:ls {{\"description\": \"look\", \"path\": \"/mnt/user-data/workspace\"}}]] {}", self.prompt);
+        self
+    }
+
+    /// Whether this is what was said in a thread: the question, one result of each call, one answer.
+    #[track_caller]
+    pub(crate) fn is_told_by(&self, said: &[(String, String)]) {
+        let results = said.iter().filter(|(who, _)| who == "tool").count();
+        assert_eq!(results, self.prompt.matches("[[tool:").count(), "{said:?}");
+        let words: Vec<_> = said.iter().filter(|(who, words)| who != "tool" && !words.is_empty()).cloned().collect();
+        assert_eq!(words, self.talk());
+    }
+
+    /// What its thread holds when all went well and no tool was called.
     pub(crate) fn talk(&self) -> Vec<(String, String)> {
         vec![("human".to_owned(), self.prompt.clone()), ("ai".to_owned(), self.text.clone())]
     }

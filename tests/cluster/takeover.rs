@@ -57,14 +57,16 @@ async fn an_owner_that_was_frozen_writes_nothing_more() {
     cluster.nodes[0].thaw().expect("thawed");
     // The thawed one serves viewers, too, and gets what the others make.
     viewers.spawn(join(web.clone(), 0, thread.clone(), run.clone()));
+    let mut soonest = Duration::MAX;
     while let Some(seen) = viewers.join_next().await {
         let seen = seen.expect("no panic");
         seen.is_whole(&story);
         assert_eq!(seen.attempts.keys().copied().max(), Some(2), "taken over once");
-        if let Some(took) = seen.taken_over_after(frozen) {
-            eprintln!("taken over after {took:.1?}");
-        }
+        // Who joined later saw it later.
+        soonest = soonest.min(seen.taken_over_after(frozen).expect("another attempt"));
     }
+    eprintln!("taken over after {soonest:.1?}");
+    assert!(soonest < TAKEN_OVER_WITHIN, "{soonest:?}");
     for node in 0..3 {
         assert_eq!(web.run(node, &thread, &run).await["status"], "success");
         assert_eq!(web.talk(node, &thread).await, story.talk());
