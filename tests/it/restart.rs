@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::rig::{Rig, body, body_with, said, text};
+use crate::rig::{Rig, body, body_with, said, text, until};
 
 #[tokio::test]
 async fn after_a_power_cut_every_run_goes_on_to_its_end() {
@@ -130,4 +130,33 @@ async fn what_waited_at_a_power_cut_begins_afterwards_in_its_order() {
     }
     let said: Vec<String> = rig.talk(&thread).await.into_iter().map(|(_, said)| said).collect();
     assert_eq!(said, ["[[delay 1000]] then say a", "a", "then say b", "b", "then say c", "c"]);
+}
+
+#[tokio::test]
+async fn no_tool_call_is_made_twice_however_often_the_power_is_cut() {
+    const CALLS: usize = 60;
+    let mut rig = Rig::start().await;
+    let thread = rig.thread().await;
+    let path = "/mnt/user-data/workspace/log";
+    let call = |n: usize| format!("[[tool:write_file {}]]", json!({"path": path, "content": format!("{n};"), "append": true}));
+    let calls: String = (0..CALLS).map(call).collect();
+    let run = rig.background(&thread, &body(&format!("{calls} then say fine"))).await;
+    for reached in [20, 60] {
+        until("some calls are made", async || (rig.talk(&thread).await.len() > reached).then_some(())).await;
+        rig.gateway.kill9().await.expect("killed");
+        rig.gateway.restart().await.expect("healthy again");
+    }
+    assert_eq!(rig.settled(&thread, &run).await, "success");
+    let talk = rig.talk(&thread).await;
+    let results: Vec<&str> = talk.iter().filter(|(who, _)| who == "tool").map(|(_, what)| what.as_str()).collect();
+    let log = rig.request(reqwest::Method::GET, &format!("/api/threads/{thread}/artifacts{path}")).send().await.expect("answer");
+    let log = log.text().await.expect("text");
+    assert_eq!(results.len(), CALLS);
+    for (n, result) in results.into_iter().enumerate() {
+        let times = log.split(';').filter(|line| *line == n.to_string()).count();
+        // In doubt is what was cut off, and then it happened once or not at all.
+        let fits = if result == "OK" { times == 1 } else { result.contains("outcome is unknown") && times <= 1 };
+        assert!(fits, "call {n} happened {times} times: {result}\n{log}");
+    }
+    assert_eq!(talk.last().map(|last| last.1.as_str()), Some("fine"));
 }
