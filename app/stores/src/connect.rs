@@ -260,7 +260,10 @@ pub(crate) fn postgres_options(config: &PostgresConfig) -> Result<PgConnectOptio
     let mut options = options
         .disable_statement_logging()
         .application_name("deerflow")
-        .options([("statement_timeout", STATEMENT_LIMIT_MS), ("idle_in_transaction_session_timeout", STATEMENT_LIMIT_MS)]);
+        .options([("statement_timeout", STATEMENT_LIMIT_MS), ("idle_in_transaction_session_timeout", STATEMENT_LIMIT_MS)])
+        // A plan that is to serve every value takes a filter that all threads pass for one that few do: half a second instead of
+        // six milliseconds over 100,000 threads.
+        .options([("plan_cache_mode", "force_custom_plan")]);
     if let Some(schema) = &config.schema {
         if schema.is_empty() || !schema.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             return Err(OpenError::Settings("a schema name has only letters, digits and underscores"));
