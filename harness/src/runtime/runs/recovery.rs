@@ -12,7 +12,8 @@ use super::record::{LOST_ERROR, RunRecord, ThreadStatus};
 use super::registry::RunRegistry;
 use super::spec::{CancelAction, Durability, Recovery, RunSpec};
 use super::status::RunStatus;
-use super::store::{CommitError, EventQuery, NewRunEvent, RunCommit, RunEnd, WebhookCall, category};
+use super::store::{CommitError, EventQuery, NewRunEvent, RunCommit, RunEnd, RunEvent, StoreError, WebhookCall, category};
+use crate::ids::{RunId, ThreadId};
 use crate::messages::Message;
 use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, HistoryQuery};
@@ -124,21 +125,36 @@ pub(super) async fn end_somehow(commit: RunCommit, parts: &RuntimeParts) {
     }
 }
 
-/// Tries to store an end that nobody waits for any more.
-pub(super) fn keep_trying(end: RunCommit, parts: &RuntimeParts) {
-    let (store, stop) = (parts.commit.clone(), parts.tasks.token().clone());
+/// Stores an end that nobody waits for any more.
+fn keep_trying(end: RunCommit, parts: &RuntimeParts) {
+    let then = parts.clone();
     parts.tasks.spawn(TaskKind::Service, "run end", async move {
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = tokio::time::sleep(END_LATER) => {}
-            }
-            match store.commit(end.clone()).await {
-                Err(CommitError::Store(_)) => {}
-                _ => return tracing::info!(run_id = %end.run_id, "the end of the run is stored at last"),
-            }
+        if !matches!(until_stored(&end, &then).await, Err(CommitError::Store(_))) {
+            tracing::info!(run_id = %end.run_id, "the end of the run is stored at last");
         }
     });
+}
+
+/// Tries to store an end for as long as the process lives. A store error says that the process ends.
+pub(super) async fn until_stored(end: &RunCommit, parts: &RuntimeParts) -> Result<(), CommitError> {
+    let stop = parts.tasks.token();
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return Err(StoreError::Unavailable("the process ends".to_owned()).into()),
+            () = tokio::time::sleep(END_LATER) => {}
+        }
+        match parts.commit.commit(end.clone()).await {
+            Err(CommitError::Store(_)) => {}
+            ended => return ended,
+        }
+    }
+}
+
+/// The question that a run was made with, as the journal has it.
+pub(super) async fn journaled_question(thread: &ThreadId, run: &RunId, parts: &RuntimeParts) -> Result<Option<RunEvent>, StoreError> {
+    let event_types = vec![HUMAN_INPUT.to_owned()];
+    let query = EventQuery { run_id: Some(run.clone()), limit: 1, event_types, ..EventQuery::default() };
+    Ok(parts.events.list(thread, &query, &Owner::None).await?.pop())
 }
 
 /// What the webhook of a run is told that nobody executed to its end.
@@ -162,9 +178,7 @@ async fn lost_input(run: &RunRecord, parts: &RuntimeParts) -> Result<(Vec<Checkp
         Some(head) => (head.state, head.log_tail, Some(head.meta.checkpoint_id), head.meta.step + 1),
         None => (ThreadState::default(), parts.checkpointer.log_tail(&run.thread_id).await?, None, -1),
     };
-    let query =
-        EventQuery { run_id: Some(run.run_id.clone()), limit: 1, event_types: vec![HUMAN_INPUT.to_owned()], ..EventQuery::default() };
-    let journaled = parts.events.list(&run.thread_id, &query, &Owner::None).await?.pop();
+    let journaled = journaled_question(&run.thread_id, &run.run_id, parts).await?;
     let mut messages: Vec<Message> = messages.into_iter().map(|message| identified(message, parts)).collect();
     // With durability `exit` the journal has the question although no checkpoint does: it stays the same message.
     let known = journaled.as_ref().and_then(|row| serde_json::from_value::<Message>(row.event.content.clone()).ok());

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::super::parts::RuntimeParts;
 use super::super::record::RunRecord;
+use super::super::recovery::until_stored;
 use super::super::status::RunStatus;
 use super::super::store::{CallProgress, CommitError, NewRunEvent, RunCommit, RunEnd, StoreError};
 use crate::runtime::agent::CallLine;
@@ -22,8 +23,6 @@ const END_PATIENCE: Duration = Duration::from_secs(60);
 const GIVE_BACK_PATIENCE: Duration = Duration::from_secs(2);
 /// The wait between two such tries.
 const RETRY: Duration = Duration::from_millis(500);
-/// The wait between later tries of an end.
-const END_LATER: Duration = Duration::from_secs(5);
 /// How long a run goes on while the store is away. What it reaches meanwhile gathers here.
 const OUTAGE_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -176,24 +175,10 @@ impl Journal {
             Err(CommitError::Store(error)) => {
                 tracing::error!(%error, "the end of the run cannot be stored yet");
                 let bare = RunCommit { events: Vec::new(), checkpoints: Vec::new(), ..self.gathered.clone() };
-                self.keep_trying(bare).await
+                // Nobody is told of an end that is not stored.
+                until_stored(&bare, &self.parts).await
             }
             ended => ended,
-        }
-    }
-
-    /// Tries to store a bare end for as long as the process lives: nobody is told of an end that is not stored.
-    async fn keep_trying(&self, end: RunCommit) -> Result<(), CommitError> {
-        let stop = self.parts.tasks.token();
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return Err(StoreError::Unavailable("the process ends".to_owned()).into()),
-                () = tokio::time::sleep(END_LATER) => {}
-            }
-            match self.persist(end.clone(), Instant::now()).await {
-                Err(CommitError::Store(_)) => {}
-                ended => return ended,
-            }
         }
     }
 

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::callbacks::HUMAN_INPUT;
+use super::super::recovery::journaled_question;
 use super::super::spec::RunInput;
-use super::super::store::{CommitError, EventQuery};
+use super::super::store::CommitError;
 use super::end::StreamEnd;
 use super::prepare::{MOST_SUCCESSORS, awaits_input, storage};
 use super::{Execution, Progress};
-use crate::runtime::actor_context::Owner;
 use crate::runtime::agent::{AgentOutcome, AgentStart, StopKind};
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, HistoryQuery, Snapshot};
 use crate::state::ThreadState;
@@ -57,10 +56,8 @@ impl Execution {
         let new = reached.messages().iter().filter_map(|message| message.id.as_ref()).filter(|id| !known.contains(id));
         let new: Vec<String> = new.cloned().collect();
         self.callbacks.events.human(reached, &new);
-        let (run_id, limit) = (Some(self.plan.run_id.clone()), 1);
-        let query = EventQuery { run_id, limit, event_types: vec![HUMAN_INPUT.to_owned()], ..EventQuery::default() };
-        let written = self.parts.events.list(&self.plan.thread_id, &query, &Owner::None).await;
-        if !written.map_err(|error| StreamEnd::from(CommitError::from(error)))?.is_empty() {
+        let written = journaled_question(&self.plan.thread_id, &self.plan.run_id, &self.parts).await;
+        if written.map_err(|error| StreamEnd::from(CommitError::from(error)))?.is_some() {
             self.callbacks.events.human_is_written();
         }
         Ok(())
