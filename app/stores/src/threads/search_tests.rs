@@ -53,6 +53,16 @@ async fn every_order_walks_an_index_and_never_sorts_all_threads() {
 }
 
 #[tokio::test]
+async fn what_comes_before_a_page_is_skipped_in_the_index_alone() {
+    let tasks = Tasks::new();
+    let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
+    for (sort_by, index) in [(ThreadSort::UpdatedAt, "threads_meta_by_update"), (ThreadSort::Status, "threads_meta_by_status")] {
+        let plan = plan(&db, ThreadSearch { sort_by, offset: 50_000, ..ThreadSearch::default() }).await;
+        assert!(plan.contains(&format!("USING COVERING INDEX {index} (user_id=?)")), "{sort_by:?}: {plan}");
+    }
+}
+
+#[tokio::test]
 async fn rare_metadata_is_where_a_search_begins() {
     let tasks = Tasks::new();
     let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
