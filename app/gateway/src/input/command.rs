@@ -55,14 +55,24 @@ pub(super) fn read_input(fields: &Fields, mut command: Map<String, Value>, diale
     }
 }
 
-/// What a node says with a command whose update of the state stands for it: new values, and where to go besides the node's own
-/// followers. An answer means nothing there.
-pub(crate) fn read_node_command(command: Map<String, Value>) -> Result<(Map<String, Value>, Vec<Visit>), Issue> {
-    if let Some(issue) = command_issue(&command, Dialect::Platform) {
-        return Err(issue);
+/// What a node says with a command where its values are told from outside. An answer means nothing there.
+#[derive(Debug)]
+pub(crate) struct NodeCommand {
+    /// The values.
+    pub(crate) update: Map<String, Value>,
+    /// Where to go besides the node's own followers.
+    pub(crate) goto: Vec<Visit>,
+}
+
+impl NodeCommand {
+    /// Reads a command in a body, or tells what is wrong with it.
+    pub(crate) fn read(command: Map<String, Value>) -> Result<Self, Box<Issue>> {
+        if let Some(issue) = command_issue(&command, Dialect::Platform) {
+            return Err(Box::new(issue));
+        }
+        let (update, goto) = change_of(command);
+        Ok(Self { update: update.unwrap_or_default(), goto })
     }
-    let (update, goto) = change_of(command);
-    Ok((update.unwrap_or_default(), goto))
 }
 
 /// The update and the nodes of a command that has no issue.

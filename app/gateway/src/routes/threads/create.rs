@@ -14,7 +14,7 @@ use super::update_state::{Update, change_state, read_update};
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
 use crate::extract::{Body, Fields, parse_thread_id};
-use crate::input::read_node_command;
+use crate::input::NodeCommand;
 use crate::reads::{require_thread, thread_facts};
 use crate::routes::{Answer, App, to_its_end};
 use crate::state::GatewayState;
@@ -84,9 +84,9 @@ fn read_step(update: Map<String, Value>, alone: bool, body: &mut Fields) -> Upda
     fields.required_text("as_node");
     let mut read = read_update(&mut fields);
     if let Some(command) = fields.object("command").filter(|command| !command.is_empty()) {
-        match read_node_command(command) {
-            Ok((values, goto)) => read = Update { values, goto, ..read },
-            Err(issue) => body.push(issue),
+        match NodeCommand::read(command) {
+            Ok(NodeCommand { update, goto }) => read = Update { values: update, goto, ..read },
+            Err(issue) => body.push(*issue),
         }
     }
     if !alone && matches!(read.as_node.as_deref(), Some("__input__" | "__end__")) {
