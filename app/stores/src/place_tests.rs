@@ -41,7 +41,8 @@ async fn cut(db: &Database) {
 #[ignore = "needs DEERFLOW_TEST_POSTGRES_URL; make test-external runs it"]
 async fn a_place_whose_session_breaks_is_taken_again() {
     for exclusive in [true, false] {
-        let db = open("deerflow_place_again", exclusive, true).await.unwrap();
+        let schema = format!("deerflow_place_again_{exclusive}");
+        let db = open(&schema, exclusive, true).await.unwrap();
         assert_eq!(db.hold().await, Ok(Hold::Kept));
         cut(&db).await;
         let mut held = db.hold().await;
@@ -51,7 +52,7 @@ async fn a_place_whose_session_breaks_is_taken_again() {
         }
         assert_eq!(held, Ok(Hold::Retaken));
         assert_eq!(db.hold().await, Ok(Hold::Kept));
-        let other = open("deerflow_place_again", !exclusive, false).await;
+        let other = open(&schema, !exclusive, false).await;
         assert!(other.is_err(), "others are kept out again");
     }
 }

@@ -53,7 +53,7 @@ const LAST_APPENDS: Duration = Duration::from_secs(2);
 #[error("stream_bridge.redis_url is no address: expected redis://[user:password@]host[:port][/db], or rediss:// for TLS")]
 pub struct BadAddress;
 
-/// The Redis bridge. It uses three connections, whatever the number of runs and viewers.
+/// The Redis bridge. It uses three connections and the bell two, whatever the number of runs and viewers.
 pub struct RedisStreamBridge {
     inner: Arc<Inner>,
     started: AtomicBool,

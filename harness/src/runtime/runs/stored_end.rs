@@ -135,6 +135,27 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn who_comes_back_to_a_run_whose_events_are_gone_gets_a_gap_and_its_end() {
+        as_user(async {
+            let facade = facade();
+            let parts = facade.parts().clone();
+            let run = parts.create.admit(crate::testkit::new_run("left", "t1")).await.unwrap().run;
+            end_orphan(&run, ORPHAN_RECOVERED, LOST, &parts).await;
+            let seen = EventId { seq: 7, attempt: 1 };
+            let stream = facade.join_stream(None, &run.run_id, ResumeFrom::After(seen), BEAT).await.unwrap();
+            let items: Vec<_> = stream.items.collect().await;
+            let [StreamItem::Gap(gap), StreamItem::Event(error), StreamItem::End(TerminalKind::Error)] = &items[..] else {
+                panic!("{items:?}")
+            };
+            assert_eq!((gap.requested_event_id.as_deref(), error.id.seq), (Some("7-1"), 8));
+            let stream = facade.join_stream(None, &run.run_id, ResumeFrom::Start, BEAT).await.unwrap();
+            let items: Vec<_> = stream.items.collect().await;
+            assert!(matches!(items[..], [StreamItem::Event(_), StreamItem::End(TerminalKind::Error)]), "who saw nothing misses nothing");
+        })
+        .await;
+    }
+
+    #[tokio::test]
     async fn recovery_ends_the_stream_of_a_lost_run_where_it_stood() {
         as_user(async {
             let facade = facade();
