@@ -26,6 +26,7 @@ mod expiry;
 mod metrics;
 mod openapi;
 mod reads;
+mod repeats;
 mod router;
 mod routes;
 mod serve;

@@ -12,7 +12,7 @@ use harness::ids::IdSource;
 use harness::runtime::agent::AgentResolver;
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::runs::RunsFacade;
-use harness::runtime::runs::store::RunEventStore;
+use harness::runtime::runs::store::{RequestStore, RunEventStore};
 use harness::runtime::tasks::Tasks;
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +36,8 @@ pub struct GatewayState {
     pub crons: Arc<dyn CronStore>,
     /// Saved states.
     pub checkpoints: Arc<dyn Checkpointer>,
+    /// What requests made that may come again.
+    pub requests: Arc<dyn RequestStore>,
     /// The journal.
     pub events: Arc<dyn RunEventStore>,
     /// Assistants that users made.

@@ -13,6 +13,7 @@ use utoipa::openapi::{ContentBuilder, HttpMethod, Ref, RefOr, Required, Response
 use utoipa_axum::router::UtoipaMethodRouter;
 
 use super::Shape;
+use crate::repeats::HEADER;
 use crate::state::GatewayState;
 
 /// The component that describes a refusal.
@@ -95,6 +96,14 @@ impl Operation {
     /// A header of the request.
     pub(crate) fn header(mut self, name: &str, description: &str) -> Self {
         self.said = self.said.parameter(parameter(ParameterIn::Header, name, text(), Some(description)));
+        self.refuses(&[422])
+    }
+
+    /// It may be sent again under the name that its client gives it.
+    pub(crate) fn repeatable(mut self) -> Self {
+        let name = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[!-~]{1,255}$")).build().into();
+        let description = "Names the request: sent again within a day, it is answered with what it made the first time.";
+        self.said = self.said.parameter(parameter(ParameterIn::Header, HEADER, name, Some(description)));
         self.refuses(&[422])
     }
 

@@ -221,6 +221,7 @@ impl Gateway {
             access: Access::new(KeyRule::Optional, keys.clone(), clock.clone()),
             docs_enabled,
             checkpoints: ports.clone(),
+            requests: ports.clone(),
             events: ports,
             assistants: Arc::new(OneAgent),
             info: Arc::new(Catalog),

@@ -185,7 +185,7 @@ static PLACES: &[Place] = &[
         "type redis_url queue_maxsize max_connections stream_ttl_seconds \
          recovered_stream_cleanup_delay_seconds",
     ),
-    closed("webhooks", "allow_private"),
+    closed("webhooks", "allow_private secret"),
     closed("store", "index ttl"),
     closed("store.index", "embed dims fields"),
     closed("store.index.embed", "model base_url api_key timeout"),

@@ -17,7 +17,7 @@ use deerflow_gateway::GatewayState;
 use deerflow_gateway::access::Access;
 use deerflow_gateway::cron_runs::CronRuns;
 use deerflow_gateway::visitors::{Hosts, Visitors};
-use deerflow_gateway::webhooks::{SenderOptions, WebhookPolicy, WebhookSender};
+use deerflow_gateway::webhooks::{SenderOptions, SigningKey, WebhookPolicy, WebhookSender};
 use harness::clock::{Clock, SystemClock};
 use harness::ids::SystemIds;
 use harness::runtime::runs::{RunsFacade, RuntimeParts};
@@ -83,7 +83,8 @@ impl App {
             limits::of(&now),
         ));
         let policy = WebhookPolicy { allow_private: now.webhooks.allow_private };
-        let options = SenderOptions { policy, ..SenderOptions::default() };
+        let key = now.webhooks.secret.clone().map(SigningKey::new);
+        let options = SenderOptions { policy, key, ..SenderOptions::default() };
         WebhookSender::new(stores.webhooks, clock.clone(), options)?.start(&tasks);
         let recovered = runs.recover().await?;
         if recovered > 0 {
@@ -106,6 +107,7 @@ impl App {
             docs_enabled: settings.docs_enabled,
             checkpoints: stores.checkpoints,
             events: stores.events,
+            requests: stores.requests,
             assistants: agents,
             info: Arc::new(catalog::ConfigCatalog(config.clone())),
             files: Arc::new(files),

@@ -11,12 +11,13 @@ use deerflow_domain::items::ItemStore;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_stores::{
     Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlApiKeyStore, SqlAssistantStore, SqlCheckpointer,
-    SqlCronStore, SqlFeedbackStore, SqlItemStore, SqlNodeStore, SqlRunEventStore, SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
+    SqlCronStore, SqlFeedbackStore, SqlItemStore, SqlNodeStore, SqlRequestStore, SqlRunEventStore, SqlRunStore, SqlThreadStore,
+    SqlWebhookOutbox,
 };
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend, StreamBridgeKind};
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::memory::MemoryStores;
-use harness::runtime::runs::store::{NodeStore, RunCommitStore, RunEventStore, WebhookOutbox};
+use harness::runtime::runs::store::{NodeStore, RequestStore, RunCommitStore, RunEventStore, WebhookOutbox};
 use harness::runtime::tasks::Tasks;
 
 use crate::config::Settings;
@@ -31,6 +32,7 @@ pub(super) struct Stores {
     pub(super) checkpoints: Arc<dyn Checkpointer>,
     pub(super) threads: Arc<dyn ThreadStore>,
     pub(super) feedback: Arc<dyn FeedbackStore>,
+    pub(super) requests: Arc<dyn RequestStore>,
     pub(super) webhooks: Arc<dyn WebhookOutbox>,
     pub(super) assistants: Arc<dyn AssistantStore>,
     pub(super) items: Arc<dyn ItemStore>,
@@ -69,7 +71,8 @@ impl Stores {
             checkpoints: Arc::new(SqlCheckpointer::new(database.clone())),
             assistants: Arc::new(SqlAssistantStore::new(database.clone())),
             feedback: Arc::new(SqlFeedbackStore::new(database.clone())),
-            webhooks: Arc::new(SqlWebhookOutbox::new(database.clone())),
+            requests: Arc::new(SqlRequestStore::new(database.clone())),
+            webhooks: Arc::new(SqlWebhookOutbox::new(&database)),
             items: Arc::new(SqlItemStore::new(database.clone())),
             crons: Arc::new(SqlCronStore::new(database.clone())),
             keys: Arc::new(SqlApiKeyStore::new(&database)),

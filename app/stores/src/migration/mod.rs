@@ -13,6 +13,8 @@ mod m0010_thread_expiry;
 mod m0011_run_error;
 mod m0012_nodes;
 mod m0013_tool_ledger;
+mod m0016_request_keys;
+mod m0017_upkeep;
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
 use sea_orm_migration::{MigrationTrait, MigratorTrait};
@@ -35,6 +37,8 @@ impl MigratorTrait for Migrator {
             Box::new(m0011_run_error::RunErrorName),
             Box::new(m0012_nodes::Nodes),
             Box::new(m0013_tool_ledger::ToolLedger),
+            Box::new(m0016_request_keys::RequestKeys),
+            Box::new(m0017_upkeep::Upkeep),
         ]
     }
 }

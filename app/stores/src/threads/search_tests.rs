@@ -61,7 +61,16 @@ async fn rare_metadata_is_where_a_search_begins() {
         let metadata = json!({ "mark": n, "of": { "all": true } }).as_object().cloned().unwrap();
         let at = chrono::DateTime::from_timestamp_micros(n).unwrap();
         let thread_id = ThreadId::parse(format!("t{n}")).unwrap();
-        let new = NewThread { thread_id, user_id: Some("ann".to_owned()), assistant: None, assistant_id: None, metadata, ttl: None, at };
+        let new = NewThread {
+            thread_id,
+            user_id: Some("ann".to_owned()),
+            assistant: None,
+            assistant_id: None,
+            metadata,
+            ttl: None,
+            request: None,
+            at,
+        };
         store.create(new).await.unwrap();
     }
     for wanted in [json!({ "mark": 1 }), json!({ "of": { "all": true } })] {
