@@ -9,6 +9,7 @@ pub mod crons;
 pub mod feedback;
 pub mod items;
 pub mod thread_search;
+pub mod upkeep;
 
 use std::sync::Arc;
 

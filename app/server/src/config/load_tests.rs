@@ -23,6 +23,7 @@ const TYPED_PLACES: [&str; 28] = [
     "circuit_breaker",
     "run_ownership",
     "webhooks",
+    "retention",
     "run_events",
     "database",
     "database.checkpoint_delta",

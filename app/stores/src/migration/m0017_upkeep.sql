@@ -6,3 +6,6 @@ CREATE TABLE duties (
     holder TEXT NOT NULL,
     held_until BIGINT NOT NULL
 );
+CREATE INDEX runs_over ON runs (updated_at) WHERE status NOT IN ('pending', 'starting', 'running');
+ALTER TABLE nodes ADD COLUMN address TEXT;
+ALTER TABLE nodes ADD COLUMN renewed_at BIGINT;

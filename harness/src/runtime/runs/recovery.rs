@@ -64,15 +64,24 @@ pub(super) fn fate(run: &RunRecord, spec: &RunSpec, losses: u32, limits: &RunLim
 /// Ends what was told to stop while it waited, by a process that did not live to do it. What else waits begins here and nowhere
 /// else if this process has the store for itself: then it is made known, so that who asks for it waits for its turn.
 pub(super) async fn find_waiting(registry: &RunRegistry, parts: &RuntimeParts) -> Result<(), RunError> {
-    let unfinished = parts.query.unfinished().await?;
-    for run in unfinished.iter().filter(|run| !run.status.is_owned()) {
-        if run.cancel.is_some() {
-            end_unstarted(run, registry, parts).await;
-        } else if !registry.membership.is_shared() {
+    for run in end_told_to_stop(registry, parts).await? {
+        if !registry.membership.is_shared() {
             registry.live.get_or_insert(&run.run_id).set_waiting(true);
         }
     }
     Ok(())
+}
+
+/// Ends what was told to stop while it waited by who could not end it: a process that died then, or an operator. Gives what else
+/// waits.
+pub(super) async fn end_told_to_stop(registry: &RunRegistry, parts: &RuntimeParts) -> Result<Vec<RunRecord>, RunError> {
+    let mut waiting = parts.query.unfinished().await?;
+    waiting.retain(|run| !run.status.is_owned());
+    let (told, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|run| run.cancel.is_some());
+    for run in &told {
+        end_unstarted(run, registry, parts).await;
+    }
+    Ok(waiting)
 }
 
 /// Ends one run that this process owns and nobody executes, because of `why`. A store that fails is asked again later.
