@@ -17,6 +17,8 @@ use harness::runtime::tasks::Tasks;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
+use crate::health::Health;
+use crate::metrics::Counted;
 use crate::ports::{CatalogView, MetricsView, ThreadFilesPort};
 use crate::visitors::Visitors;
 use crate::webhooks::WebhookPolicy;
@@ -50,6 +52,10 @@ pub struct GatewayState {
     pub files: Arc<dyn ThreadFilesPort>,
     /// Where runs may tell of their end.
     pub webhooks: WebhookPolicy,
+    /// How the parts do that runs need.
+    pub health: Health,
+    /// What was last counted for the figures.
+    pub counted: Counted,
     /// The figures of this process.
     pub metrics: Arc<dyn MetricsView>,
     /// Who may come in.

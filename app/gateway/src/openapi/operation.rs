@@ -130,6 +130,14 @@ impl Operation {
         self.answers_as(JSON, reference(component), description)
     }
 
+    /// Another status with a component.
+    pub(crate) fn answers_as_well(mut self, status: u16, component: &str, description: &str) -> Self {
+        let content = ContentBuilder::new().schema(Some(reference(component))).build();
+        let response = ResponseBuilder::new().description(description).content(JSON, content).build();
+        self.said = self.said.response(status.to_string(), response);
+        self
+    }
+
     /// 200 with an event stream.
     pub(crate) fn streams(self) -> Self {
         self.answers_as("text/event-stream", reference("StreamEvent"), "The events, as they come.")

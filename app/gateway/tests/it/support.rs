@@ -227,6 +227,8 @@ impl Gateway {
             info: Arc::new(Catalog),
             files: files.clone(),
             webhooks: WebhookPolicy::default(),
+            health: Default::default(),
+            counted: Default::default(),
             metrics: Arc::new(Figures),
             visitors: Visitors::new(Hosts::LoopbackAnd(vec![]), vec!["https://ui.test".to_owned()]),
             started_at: clock.now(),

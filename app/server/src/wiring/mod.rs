@@ -107,6 +107,8 @@ impl App {
         let metrics = Metrics::start();
         tasks.spawn(TaskKind::Service, "metrics", metrics.clone().keep_summed(tasks.token().clone()));
         let gateway = Arc::new(GatewayState {
+            health: Default::default(),
+            counted: Default::default(),
             metrics: Arc::new(metrics),
             runs: runs.clone(),
             threads: stores.threads,

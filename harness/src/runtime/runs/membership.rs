@@ -32,15 +32,39 @@ const LOOK_LAST: Duration = Duration::from_millis(20);
 pub(super) struct Membership {
     node: RwLock<NodeId>,
     shared: AtomicBool,
+    /// When the last renewal that was confirmed was sent, and for how long it holds.
+    confirmed: RwLock<Option<(Instant, Duration)>>,
+}
+
+/// How a process stands with its lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaseView {
+    /// Since when it was not renewed.
+    pub age: Duration,
+    /// How long it holds.
+    pub ttl: Duration,
+}
+
+impl LeaseView {
+    /// Whether the process still works under it.
+    pub fn holds(&self) -> bool {
+        self.age < self.ttl.mul_f64(1.0 - MARGIN)
+    }
 }
 
 impl Membership {
     pub(super) fn new(node: NodeId) -> Self {
-        Self { node: RwLock::new(node), shared: AtomicBool::new(false) }
+        Self { node: RwLock::new(node), shared: AtomicBool::new(false), confirmed: RwLock::default() }
     }
 
     pub(super) fn node(&self) -> NodeId {
         self.node.read().clone()
+    }
+
+    /// How this process stands with its lease, if it needs one.
+    pub(super) fn lease(&self) -> Option<LeaseView> {
+        let confirmed = *self.confirmed.read();
+        confirmed.filter(|_| self.is_shared()).map(|(sent, ttl)| LeaseView { age: sent.elapsed(), ttl })
     }
 
     /// Whether other processes may work on the same store.
@@ -54,6 +78,7 @@ pub(super) async fn join(registry: &Arc<RunRegistry>, ttl: Duration, parts: &Run
     let sent = Instant::now();
     let lease = parts.nodes.register(&registry.membership.node(), ttl).await?;
     let shared = lease != Lease::Alone;
+    *registry.membership.confirmed.write() = Some((sent, ttl));
     registry.membership.shared.store(shared, Ordering::Release);
     let mut keeper = Keeper { registry: registry.clone(), parts: parts.clone(), ttl, shared, sent, strays: HashSet::new() };
     parts.tasks.spawn(TaskKind::Service, "membership", async move { keeper.keep().await });
@@ -102,7 +127,7 @@ impl Keeper {
         if self.sent.elapsed() >= self.ttl.mul_f64(RENEW) {
             let sent = Instant::now();
             match self.parts.nodes.renew(&self.registry.membership.node(), self.ttl).await {
-                Ok(true) => self.sent = sent,
+                Ok(true) => self.confirm(sent),
                 Ok(false) => {
                     tracing::error!("the lease of this process lapsed: others have taken its runs");
                     self.fence();
@@ -112,6 +137,12 @@ impl Keeper {
             }
         }
         self.look().await;
+    }
+
+    /// A renewal or a registration was confirmed that was sent at `sent`.
+    fn confirm(&mut self, sent: Instant) {
+        self.sent = sent;
+        *self.registry.membership.confirmed.write() = Some((sent, self.ttl));
     }
 
     /// Stops everything that is executed here, without another word to the store.
@@ -127,7 +158,7 @@ impl Keeper {
             match tokio::time::timeout(self.ttl.mul_f64(RENEW), self.parts.nodes.register(&node, self.ttl)).await {
                 Ok(Ok(_)) => {
                     *self.registry.membership.node.write() = node;
-                    self.sent = sent;
+                    self.confirm(sent);
                     // What was admitted in between belongs to the one that is gone.
                     self.fence();
                     tracing::warn!("this process has a lease again");

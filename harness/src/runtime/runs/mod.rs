@@ -31,6 +31,7 @@ mod wait_service;
 pub use error::RunError;
 pub use facade::RunsFacade;
 pub use live::{RunOutcome, RunValues};
+pub use membership::LeaseView;
 pub use observer::{LifecycleKind, NullObserver, RunLifecycleEvent, RunObserver};
 pub use parts::{RunLimits, RuntimeParts};
 pub use plan::ExecutionPlan;
