@@ -16,6 +16,7 @@ async fn memory() -> RunStores {
         nodes: stores.clone(),
         events: stores.clone(),
         webhooks: stores.clone(),
+        requests: stores.clone(),
         checkpoints: stores,
         keep: Arc::new(()),
     }
@@ -27,3 +28,4 @@ crate::tool_ledger_suite!([#[tokio::test(flavor = "multi_thread", worker_threads
 crate::run_events_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 crate::checkpointer_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 crate::webhook_outbox_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
+crate::request_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);

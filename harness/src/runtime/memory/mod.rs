@@ -5,6 +5,7 @@ mod calls;
 mod checkpoints;
 mod events;
 mod nodes;
+mod requests;
 mod runs;
 mod stream_bridge;
 mod webhooks;
@@ -23,7 +24,7 @@ use crate::ids::{NodeId, RunId, SystemIds, ThreadId};
 use crate::messages::Message;
 use crate::runtime::agent::AgentResolver;
 use crate::runtime::checkpoint::{CheckpointMeta, LogRange};
-use crate::runtime::runs::store::{CallProgress, Recipe, RunEvent, WebhookDelivery};
+use crate::runtime::runs::store::{CallProgress, Made, Recipe, RequestKey, RunEvent, WebhookDelivery};
 use crate::runtime::runs::{NullObserver, RunRecord, RuntimeParts, ThreadStatus};
 use crate::runtime::tasks::Tasks;
 
@@ -59,6 +60,7 @@ struct Tables {
     runs: HashMap<RunId, Run>,
     outbox: HashMap<RunId, Call>,
     nodes: HashMap<NodeId, DateTime<Utc>>,
+    requests: HashMap<requests::Scope, (RequestKey, Made)>,
     /// Counts admissions, to tell the order of runs that were made at the same moment.
     admitted: u64,
 }
@@ -83,6 +85,8 @@ struct Run {
 struct Call {
     delivery: WebhookDelivery,
     due: Option<DateTime<Utc>>,
+    died: Option<DateTime<Utc>>,
+    last_error: Option<String>,
 }
 
 #[derive(Debug, Default)]

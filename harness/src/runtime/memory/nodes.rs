@@ -46,7 +46,14 @@ impl NodeStore for MemoryStores {
     async fn list(&self) -> Result<Vec<NodeRecord>, StoreError> {
         let tables = self.0.lock();
         let runs = |node: &NodeId| tables.runs.values().filter(|run| run.owner.as_ref() == Some(node)).count() as u64;
-        let record = |(node, since): (&NodeId, &_)| NodeRecord { node: node.clone(), since: *since, left: None, runs: runs(node) };
+        let record = |(node, since): (&NodeId, &_)| NodeRecord {
+            node: node.clone(),
+            address: None,
+            renewed_at: *since,
+            since: *since,
+            left: None,
+            runs: runs(node),
+        };
         Ok(tables.nodes.iter().map(record).collect())
     }
 }

@@ -42,12 +42,30 @@ pub(super) struct Membership {
     displaced: AtomicBool,
     /// Whether this process came back to a store that another one may have left runs in.
     returned: AtomicBool,
+    /// When the last renewal that was confirmed was sent, and for how long it holds.
+    confirmed: RwLock<Option<(Instant, Duration)>>,
+}
+
+/// How a process stands with its lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaseView {
+    /// Since when it was not renewed.
+    pub age: Duration,
+    /// How long it holds.
+    pub ttl: Duration,
+}
+
+impl LeaseView {
+    /// Whether the process still works under it.
+    pub fn holds(&self) -> bool {
+        self.age < self.ttl.mul_f64(1.0 - MARGIN)
+    }
 }
 
 impl Membership {
     pub(super) fn new(node: NodeId) -> Self {
         let no = || AtomicBool::new(false);
-        Self { node: RwLock::new(node), shared: no(), displaced: no(), returned: no() }
+        Self { node: RwLock::new(node), shared: no(), displaced: no(), returned: no(), confirmed: RwLock::default() }
     }
 
     pub(super) fn node(&self) -> NodeId {
@@ -64,6 +82,12 @@ impl Membership {
         self.is_shared() || self.returned.swap(false, Ordering::AcqRel)
     }
 
+    /// How this process stands with its lease, if it needs one.
+    pub(super) fn lease(&self) -> Option<LeaseView> {
+        let confirmed = *self.confirmed.read();
+        confirmed.filter(|_| self.is_shared()).map(|(sent, ttl)| LeaseView { age: sent.elapsed(), ttl })
+    }
+
     /// Whether other processes may work on the same store.
     pub(super) fn is_shared(&self) -> bool {
         self.shared.load(Ordering::Acquire)
@@ -75,6 +99,7 @@ pub(super) async fn join(registry: &Arc<RunRegistry>, ttl: Duration, parts: &Run
     let sent = Instant::now();
     let lease = parts.nodes.register(&registry.membership.node(), ttl).await?;
     let shared = lease != Lease::Alone;
+    *registry.membership.confirmed.write() = Some((sent, ttl));
     registry.membership.shared.store(shared, Ordering::Release);
     let mut keeper =
         Keeper { registry: registry.clone(), parts: parts.clone(), ttl, shared, sent, held: sent, looked: sent, strays: HashSet::new() };
@@ -195,7 +220,7 @@ impl Keeper {
     async fn renew(&mut self) {
         let sent = Instant::now();
         match self.parts.nodes.renew(&self.registry.membership.node(), self.ttl).await {
-            Ok(true) => self.sent = sent,
+            Ok(true) => self.confirm(sent),
             Ok(false) => {
                 tracing::error!("the lease of this process lapsed: others have taken its runs");
                 self.fence();
@@ -203,6 +228,12 @@ impl Keeper {
             }
             Err(error) => tracing::warn!(%error, "the lease of this process is not renewed yet"),
         }
+    }
+
+    /// A renewal or a registration was confirmed that was sent at `sent`.
+    fn confirm(&mut self, sent: Instant) {
+        self.sent = sent;
+        *self.registry.membership.confirmed.write() = Some((sent, self.ttl));
     }
 
     /// Stops everything that is executed here, without another word to the store.
@@ -222,8 +253,8 @@ impl Keeper {
                     *membership.node.write() = node;
                     membership.displaced.store(false, Ordering::Release);
                     membership.returned.store(true, Ordering::Release);
+                    self.confirm(sent);
                     self.registry.doorbell.ring();
-                    self.sent = sent;
                     // What was admitted in between belongs to the one that is gone.
                     self.fence();
                     tracing::warn!("this process has a lease again");
