@@ -15,7 +15,7 @@ use super::store::RunQueryStore;
 use crate::ids::RunId;
 use crate::runtime::actor_context::Owner;
 use crate::runtime::serialization::error_frame;
-use crate::runtime::stream_bridge::{EventId, Heartbeat, StreamEvent, StreamItem, TerminalKind};
+use crate::runtime::stream_bridge::{EventId, Heartbeat, ResumeResult, StreamEvent, StreamItem, Subscription, TerminalKind};
 
 /// Nothing came for so long: the store is asked how the run stands. An end is believed when it is found a second time, so that
 /// one that is on its way through the bridge comes first.
@@ -45,13 +45,15 @@ pub(super) fn leftover(record: &RunRecord, last: u64) -> Vec<StreamItem> {
     items
 }
 
-/// `items` of a run, and its end should they fall silent after it ended.
+/// The items of a subscription, and the run's end should they fall silent after it ended.
 pub(super) fn until_stored_end(
-    items: BoxStream<'static, StreamItem>,
+    subscription: Subscription,
     run_id: &RunId,
     query: Arc<dyn RunQueryStore>,
 ) -> BoxStream<'static, StreamItem> {
-    let watch = Watch { items, run_id: run_id.clone(), query, silence: Heartbeat::every(SILENCE), last: 0, ended: false };
+    let Subscription { resume, items } = subscription;
+    let last = if let ResumeResult::From(next) = resume { next.saturating_sub(1) } else { 0 };
+    let watch = Watch { items, run_id: run_id.clone(), query, silence: Heartbeat::every(SILENCE), last, ended: false };
     stream::unfold(Some(watch), |watch| async { watch?.next().await }).flat_map(stream::iter).boxed()
 }
 
@@ -123,6 +125,10 @@ mod tests {
             assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
             let [StreamItem::Event(error), StreamItem::End(TerminalKind::Error)] = &rest[..] else { panic!("{rest:?}") };
             assert_eq!((error.id.seq, &*error.event), (2, "error"));
+            // Who comes back with a cursor gets nothing but the end.
+            let seen = ResumeFrom::After(EventId { seq: 1, attempt: 1 });
+            let again = facade.join_stream(None, &run.run_id, seen, BEAT).await.unwrap();
+            assert_eq!(again.items.filter(|item| std::future::ready(*item != StreamItem::Heartbeat)).collect::<Vec<_>>().await, rest);
         })
         .await;
     }

@@ -63,9 +63,10 @@ pub(super) async fn subscribe(
     let (resume, items) = if subscription.resume == ResumeResult::Unknown {
         // The bridge has forgotten the run, or never knew it. What the store says of it is still an answer.
         let record = parts.query.get(&record.run_id, &Owner::None).await?.unwrap_or_else(|| record.clone());
-        (terminal_of(&record).map_or(ResumeResult::Unknown, ResumeResult::Ended), stream::iter(leftover(&record, 0)).boxed())
+        let seen = if let ResumeFrom::After(last) = from { last.seq } else { 0 };
+        (terminal_of(&record).map_or(ResumeResult::Unknown, ResumeResult::Ended), stream::iter(leftover(&record, seen)).boxed())
     } else {
-        (subscription.resume, watched(subscription.items, &record.run_id, registry, parts))
+        (subscription.resume, watched(subscription, &record.run_id, registry, parts))
     };
     Ok(RunStream { run_id: record.run_id.clone(), thread_id: record.thread_id.clone(), resume, items })
 }
@@ -87,7 +88,8 @@ async fn found(
         }
         let over = parts.query.get(&record.run_id, &Owner::None).await?.is_none_or(|now| now.status.is_terminal());
         if over {
-            return Ok(subscription);
+            // All of it may have happened since the bridge was asked.
+            return Ok(parts.bridge.subscribe(&record.run_id, from, heartbeat).await?);
         }
         tokio::time::sleep(OPENING_LOOK).await;
     }
@@ -95,14 +97,14 @@ async fn found(
 
 /// The items of a run, whose end the store knows too if another process executes it.
 pub(super) fn watched(
-    items: BoxStream<'static, StreamItem>,
+    subscription: Subscription,
     run_id: &RunId,
     registry: &RunRegistry,
     parts: &RuntimeParts,
 ) -> BoxStream<'static, StreamItem> {
     match registry.live(run_id) {
-        Some(_) => items,
-        None => until_stored_end(items, run_id, parts.query.clone()),
+        Some(_) => subscription.items,
+        None => until_stored_end(subscription, run_id, parts.query.clone()),
     }
 }
 
@@ -142,7 +144,7 @@ fn from_its_beginning(
     let query = parts.query.clone();
     let events = stream::once(async move {
         match bridge.subscribe(&run_id, from, heartbeat).await {
-            Ok(subscription) if subscription.resume != ResumeResult::Unknown => until_stored_end(subscription.items, &run_id, query),
+            Ok(subscription) if subscription.resume != ResumeResult::Unknown => until_stored_end(subscription, &run_id, query),
             Ok(_) => stream::iter([StreamItem::Aborted]).boxed(),
             Err(error) => {
                 tracing::warn!(%run_id, %error, "a run that waited cannot be followed");

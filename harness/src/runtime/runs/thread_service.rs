@@ -203,7 +203,7 @@ impl Viewer {
             };
             let found = self.parts.bridge.subscribe(&run.run_id, from, self.heartbeat).await?;
             if found.resume != ResumeResult::Unknown {
-                let items = watched(found.items, &run.run_id, &self.registry, &self.parts);
+                let items = watched(found, &run.run_id, &self.registry, &self.parts);
                 self.current = Some(Current { run, items });
                 return Ok(true);
             }
