@@ -32,15 +32,23 @@ const LOOK_LAST: Duration = Duration::from_millis(20);
 pub(super) struct Membership {
     node: RwLock<NodeId>,
     shared: AtomicBool,
+    /// Until when its lease is sure to be valid, once that is known.
+    sure_until: RwLock<Option<Instant>>,
 }
 
 impl Membership {
     pub(super) fn new(node: NodeId) -> Self {
-        Self { node: RwLock::new(node), shared: AtomicBool::new(false) }
+        Self { node: RwLock::new(node), shared: AtomicBool::new(false), sure_until: RwLock::default() }
     }
 
     pub(super) fn node(&self) -> NodeId {
         self.node.read().clone()
+    }
+
+    /// Whether runs that are taken under this id are this process's to begin: a pause may have cost it its lease, and it need not
+    /// have noticed yet.
+    pub(super) fn holds(&self, node: &NodeId) -> bool {
+        *self.node.read() == *node && self.sure_until.read().is_none_or(|until| Instant::now() < until)
     }
 
     /// Whether other processes may work on the same store.
@@ -82,6 +90,7 @@ impl Keeper {
             // While the process ends, its last run is not waited for longer than it takes.
             let pause = if stop.is_cancelled() { LOOK_LAST } else { look };
             tokio::select! {
+                biased;
                 () = stop.cancelled(), if !stop.is_cancelled() => continue,
                 () = tokio::time::sleep(pause) => {}
             }
@@ -90,6 +99,7 @@ impl Keeper {
                 continue;
             }
             let deadline = self.sent + self.ttl.mul_f64(1.0 - MARGIN);
+            *self.registry.membership.sure_until.write() = Some(deadline);
             if tokio::time::timeout_at(deadline, self.renew_and_look()).await.is_err() {
                 tracing::error!("the lease of this process is about to lapse: its runs are given up for others to take");
                 self.fence();
