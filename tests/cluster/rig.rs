@@ -89,6 +89,7 @@ pub(crate) async fn launch(base_url: &str, sections: &str) -> anyhow::Result<Gat
         "config_version: 34
 models:
   - {{name: fake, use: 'langchain_openai:ChatOpenAI', model: scripted-1, api_key: none, base_url: '{base_url}'}}
+runs: {{shutdown_grace_seconds: 10}}
 memory: {{enabled: false}}
 title: {{enabled: false}}
 tool_groups: [{{name: files}}]

@@ -258,6 +258,7 @@ tools:
   - {{name: read_file, group: files, use: sandbox.read_file}}
   - {{name: write_file, group: files, use: sandbox.write_file}}
 sandbox: {{use: local}}
+runs: {{shutdown_grace_seconds: 5}}
 memory: {{enabled: false}}
 llm_call: {{retry_base_delay_ms: 1, retry_cap_delay_ms: 2, burst_retry_base_delay_ms: 1}}
 {sections}"

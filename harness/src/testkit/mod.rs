@@ -5,6 +5,7 @@
 //! opens must not share data with other calls; what it needs to stay alive goes into [`RunStores::keep`].
 
 pub mod checkpointer;
+pub mod node_bell;
 pub mod nodes;
 pub mod repeated_commits;
 pub mod run_events;

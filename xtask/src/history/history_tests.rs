@@ -98,7 +98,13 @@ fn an_end_comes_once_and_last() {
     assert_eq!(found(ended, &format!("{ended}\n{ended}")), ["14: viewer v is told of the end of r twice"]);
     let after = r#"{"at":9,"op":"event","viewer":"v","id":"6-2","event":"values"}"#;
     assert_eq!(found(ended, &format!("{ended}\n{after}")), ["14: viewer v gets values 6-2 after the end"]);
-    assert_eq!(found(ended, &format!(r#"{{"at":9,"op":"gap","viewer":"v"}}{}{ended}"#, '\n')), ["13: viewer v misses events"]);
+}
+
+#[test]
+fn who_is_told_of_a_gap_knows_that_something_is_missing() {
+    let hole = r#"{"at":8,"op":"event","viewer":"v","id":"4-2","event":"messages","message":"m1","text":"hello "}"#;
+    assert_eq!(without(hole).len(), 2);
+    assert_eq!(found(hole, r#"{"at":8,"op":"gap","viewer":"v"}"#), [""; 0]);
 }
 
 #[test]

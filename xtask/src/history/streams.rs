@@ -12,6 +12,7 @@ struct Viewer {
     open: bool,
     last: Option<EventId>,
     over: bool,
+    gapped: bool,
 }
 
 impl Viewer {
@@ -35,7 +36,7 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
                 if viewer.run != *run {
                     say(format!("viewer {name} follows {} and then {run}", viewer.run));
                 }
-                if viewer.last != *after {
+                if !viewer.gapped && viewer.last != *after {
                     say(format!("viewer {name} comes back from {}, it had seen {}", shown(*after), shown(viewer.last)));
                 }
                 viewer.open = true;
@@ -44,7 +45,7 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
                 Some(viewer) if viewer.open => {
                     if viewer.over {
                         say(format!("viewer {name} gets {event} {id} after the end"));
-                    } else if !viewer.expects(*id) {
+                    } else if !viewer.gapped && !viewer.expects(*id) {
                         let repeat = viewer.last.is_some_and(|last| id.number <= last.number);
                         let what = if repeat { "a repeat" } else { "a hole" };
                         say(format!("{what} in run {}: viewer {name} gets {id} after {}", viewer.run, shown(viewer.last)));
@@ -58,7 +59,12 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
                 Some(viewer) => viewer.over = true,
                 None => say(format!("viewer {name} is told of an end and follows nothing")),
             },
-            Operation::Gap { viewer: name } => say(format!("viewer {name} misses events")),
+            // It knows that it misses some.
+            Operation::Gap { viewer: name } => {
+                if let Some(viewer) = viewers.get_mut(name.as_str()) {
+                    viewer.gapped = true;
+                }
+            }
             Operation::Broke { viewer: name } => {
                 if let Some(viewer) = viewers.get_mut(name.as_str()) {
                     viewer.open = false;
@@ -68,7 +74,7 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
         }
     }
     let end = history.last().map_or(0, |(line, _)| *line);
-    for (name, viewer) in viewers.into_iter().filter(|(_, viewer)| !viewer.over) {
+    for (name, viewer) in viewers.into_iter().filter(|(_, viewer)| !viewer.over && !viewer.gapped) {
         broken.push(Broken::at(end, format!("viewer {name} of run {} never hears of its end", viewer.run)));
     }
 }

@@ -25,6 +25,7 @@ struct Last<'a> {
     /// The pieces that each viewer read of each message, and whether it came to the end.
     pieces: BTreeMap<(&'a str, &'a str), String>,
     ended: BTreeSet<&'a str>,
+    gapped: BTreeSet<&'a str>,
 }
 
 pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
@@ -50,6 +51,8 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
                 last.pieces.entry((viewer, message)).or_default().push_str(text);
             }
             Operation::Ended { viewer } => drop(last.ended.insert(viewer)),
+            // What it read is no whole any more.
+            Operation::Gap { viewer } => drop(last.gapped.insert(viewer)),
             _ => {}
         }
     }
@@ -94,7 +97,7 @@ impl Last<'_> {
                     broken.push(Broken::at(*line, format!("thread {thread} has {text:?}, which nobody said")));
                 }
                 let Some(id) = message.id.as_deref() else { continue };
-                for ((viewer, _), read) in self.pieces.iter().filter(|((_, of), _)| *of == id) {
+                for ((viewer, _), read) in self.pieces.iter().filter(|((viewer, of), _)| *of == id && !self.gapped.contains(viewer)) {
                     let fits = if self.ended.contains(viewer) { read == text } else { text.starts_with(read.as_str()) };
                     if !fits {
                         broken.push(Broken::at(*line, format!("thread {thread} has {text:?}, viewer {viewer} read {read:?}")));

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::{MemoryStores, Node, Tables};
 use crate::clock::{Clock, SystemClock};
 use crate::ids::NodeId;
-use crate::runtime::runs::store::{Lease, NodeRecord, NodeStore, OwnedRun, StoreError};
+use crate::runtime::runs::store::{Hold, Lease, NodeRecord, NodeStore, OwnedRun, StoreError};
 
 #[async_trait]
 impl NodeStore for MemoryStores {
@@ -45,6 +45,10 @@ impl NodeStore for MemoryStores {
             cancel: run.cancel,
         });
         Ok(owned.collect())
+    }
+
+    async fn hold(&self) -> Result<Hold, StoreError> {
+        Ok(Hold::Kept)
     }
 
     async fn list(&self) -> Result<Vec<NodeRecord>, StoreError> {

@@ -15,7 +15,7 @@ use super::store::RunQueryStore;
 use crate::ids::RunId;
 use crate::runtime::actor_context::Owner;
 use crate::runtime::serialization::error_frame;
-use crate::runtime::stream_bridge::{EventId, Heartbeat, ResumeResult, StreamEvent, StreamItem, Subscription, TerminalKind};
+use crate::runtime::stream_bridge::{EventId, Gap, Heartbeat, ResumeFrom, StreamEvent, StreamItem, TerminalKind};
 
 /// Nothing came for so long: the store is asked how the run stands. An end is believed when it is found a second time, so that
 /// one that is on its way through the bridge comes first.
@@ -31,30 +31,41 @@ pub(super) fn terminal_of(record: &RunRecord) -> Option<TerminalKind> {
     }
 }
 
-/// The end of a run whose events are gone, after event `last`; an active one that nobody here can stream is aborted, so that the
-/// client comes back.
-pub(super) fn leftover(record: &RunRecord, last: u64) -> Vec<StreamItem> {
+/// The end of a run whose events are gone after `last`, and a gap before it for who has seen some or waited for them; an active
+/// one that nobody here can stream is aborted, so that the client comes back.
+pub(super) fn leftover(record: &RunRecord, last: Option<EventId>, gap: bool) -> Vec<StreamItem> {
     let Some(kind) = terminal_of(record) else { return vec![StreamItem::Aborted] };
+    let id = EventId { seq: last.map_or(0, |last| last.seq) + 1, attempt: record.attempt };
     let mut items = Vec::new();
+    if gap {
+        items.push(StreamItem::Gap(Gap::new(&record.run_id, last, id, id)));
+    }
     if kind == TerminalKind::Error {
         let data = error_frame(record.error_name(), record.error.as_deref().unwrap_or("the run failed")).data;
-        let id = EventId { seq: last + 1, attempt: record.attempt };
         items.push(StreamItem::Event(StreamEvent { id, event: "error".into(), data }));
     }
     items.push(StreamItem::End(kind));
     items
 }
 
-/// The items of a subscription, and the run's end should they fall silent after it ended.
+/// `items` of a run from a cursor on, and its end should they fall silent after it ended.
 pub(super) fn until_stored_end(
-    subscription: Subscription,
+    items: BoxStream<'static, StreamItem>,
+    from: ResumeFrom,
     run_id: &RunId,
     query: Arc<dyn RunQueryStore>,
 ) -> BoxStream<'static, StreamItem> {
-    let Subscription { resume, items } = subscription;
-    let last = if let ResumeResult::From(next) = resume { next.saturating_sub(1) } else { 0 };
-    let watch = Watch { items, run_id: run_id.clone(), query, silence: Heartbeat::every(SILENCE), last, ended: false };
+    let (run_id, silence, last) = (run_id.clone(), Heartbeat::every(SILENCE), last_seen(from));
+    let watch = Watch { items, run_id, query, silence, last, ended: false };
     stream::unfold(Some(watch), |watch| async { watch?.next().await }).flat_map(stream::iter).boxed()
+}
+
+/// The last event that a viewer has seen.
+pub(super) fn last_seen(from: ResumeFrom) -> Option<EventId> {
+    match from {
+        ResumeFrom::After(id) => Some(id),
+        ResumeFrom::Start | ResumeFrom::Tail => None,
+    }
 }
 
 struct Watch {
@@ -62,7 +73,7 @@ struct Watch {
     run_id: RunId,
     query: Arc<dyn RunQueryStore>,
     silence: Option<Heartbeat>,
-    last: u64,
+    last: Option<EventId>,
     /// The store said so when it was last asked.
     ended: bool,
 }
@@ -76,7 +87,7 @@ impl Watch {
                 item = self.items.next() => {
                     let item = item?;
                     if let StreamItem::Event(event) = &item {
-                        self.last = event.id.seq;
+                        self.last = Some(event.id);
                         self.ended = false;
                         self.silence.iter_mut().for_each(|silence| silence.put_off(Instant::now()));
                     }
@@ -86,7 +97,8 @@ impl Watch {
                     Ok(Some(run)) => {
                         let ended = terminal_of(&run).is_some();
                         if ended && self.ended {
-                            return Some((leftover(&run, self.last), None));
+                            // What its owner said last may never have come through the bridge.
+                            return Some((leftover(&run, self.last, true), None));
                         }
                         self.ended = ended;
                     }
@@ -104,7 +116,7 @@ mod tests {
     use super::super::recovery::{LOST, ORPHAN_RECOVERED, end_orphan};
     use super::super::tests::{BEAT, as_user, facade};
     use super::*;
-    use crate::runtime::stream_bridge::{EventName, ResumeFrom, StreamKey};
+    use crate::runtime::stream_bridge::{EventName, StreamKey};
     use bytes::Bytes;
 
     #[tokio::test(start_paused = true)]
@@ -123,12 +135,36 @@ mod tests {
             let began = Instant::now();
             let rest: Vec<_> = stream.items.collect().await;
             assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
-            let [StreamItem::Event(error), StreamItem::End(TerminalKind::Error)] = &rest[..] else { panic!("{rest:?}") };
+            let [StreamItem::Gap(gap), StreamItem::Event(error), StreamItem::End(TerminalKind::Error)] = &rest[..] else {
+                panic!("{rest:?}")
+            };
+            assert_eq!(gap.requested_event_id.as_deref(), Some("1-1"));
             assert_eq!((error.id.seq, &*error.event), (2, "error"));
             // Who comes back with a cursor gets nothing but the end.
             let seen = ResumeFrom::After(EventId { seq: 1, attempt: 1 });
             let again = facade.join_stream(None, &run.run_id, seen, BEAT).await.unwrap();
             assert_eq!(again.items.filter(|item| std::future::ready(*item != StreamItem::Heartbeat)).collect::<Vec<_>>().await, rest);
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn who_comes_back_to_a_run_whose_events_are_gone_gets_a_gap_and_its_end() {
+        as_user(async {
+            let facade = facade();
+            let parts = facade.parts().clone();
+            let run = parts.create.admit(crate::testkit::new_run("left", "t1")).await.unwrap().run;
+            end_orphan(&run, ORPHAN_RECOVERED, LOST, &parts).await;
+            let seen = EventId { seq: 7, attempt: 1 };
+            let stream = facade.join_stream(None, &run.run_id, ResumeFrom::After(seen), BEAT).await.unwrap();
+            let items: Vec<_> = stream.items.collect().await;
+            let [StreamItem::Gap(gap), StreamItem::Event(error), StreamItem::End(TerminalKind::Error)] = &items[..] else {
+                panic!("{items:?}")
+            };
+            assert_eq!((gap.requested_event_id.as_deref(), error.id.seq), (Some("7-1"), 8));
+            let stream = facade.join_stream(None, &run.run_id, ResumeFrom::Start, BEAT).await.unwrap();
+            let items: Vec<_> = stream.items.collect().await;
+            assert!(matches!(items[..], [StreamItem::Event(_), StreamItem::End(TerminalKind::Error)]), "who saw nothing misses nothing");
         })
         .await;
     }

@@ -12,10 +12,10 @@ use super::parts::RuntimeParts;
 use super::record::RunRecord;
 use super::registry::RunRegistry;
 use super::status::RunStatus;
-use super::stored_end::{leftover, terminal_of, until_stored_end};
+use super::stored_end::{last_seen, leftover, terminal_of, until_stored_end};
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
-use crate::runtime::stream_bridge::{ResumeFrom, ResumeResult, StreamItem, Subscription};
+use crate::runtime::stream_bridge::{BridgeError, ResumeFrom, ResumeResult, StreamItem, Subscription};
 
 /// How long, and how often, a run that is at work somewhere is looked for. Within the time that taking it over may need.
 const OPENING_LIMIT: Duration = Duration::from_secs(20);
@@ -59,14 +59,24 @@ pub(super) async fn subscribe(
         }
         None => {}
     }
-    let subscription = found(record, from, heartbeat, registry, parts).await?;
-    let (resume, items) = if subscription.resume == ResumeResult::Unknown {
-        // The bridge has forgotten the run, or never knew it. What the store says of it is still an answer.
-        let record = parts.query.get(&record.run_id, &Owner::None).await?.unwrap_or_else(|| record.clone());
-        let seen = if let ResumeFrom::After(last) = from { last.seq } else { 0 };
-        (terminal_of(&record).map_or(ResumeResult::Unknown, ResumeResult::Ended), stream::iter(leftover(&record, seen)).boxed())
-    } else {
-        (subscription.resume, watched(subscription, &record.run_id, registry, parts))
+    let (resume, items) = match found(record, from, heartbeat, registry, parts).await {
+        Ok(Subscription { resume: ResumeResult::Unknown, .. }) => {
+            // The bridge has forgotten the run, or never knew it. What the store says of it is still an answer.
+            let record = parts.query.get(&record.run_id, &Owner::None).await?.unwrap_or_else(|| record.clone());
+            let resume = terminal_of(&record).map_or(ResumeResult::Unknown, ResumeResult::Ended);
+            let last = last_seen(from);
+            (resume, stream::iter(leftover(&record, last, last.is_some())).boxed())
+        }
+        Ok(subscription) => (subscription.resume, watched(subscription.items, from, &record.run_id, registry, parts)),
+        Err(RunError::Bridge(BridgeError::Transport(why))) => {
+            // Its events cannot be had; how it ended can, if it did.
+            let stored = parts.query.get(&record.run_id, &Owner::None).await?;
+            let Some((record, kind)) = stored.and_then(|record| terminal_of(&record).map(|kind| (record, kind))) else {
+                return Err(BridgeError::Transport(why).into());
+            };
+            (ResumeResult::Ended(kind), stream::iter(leftover(&record, last_seen(from), true)).boxed())
+        }
+        Err(error) => return Err(error),
     };
     Ok(RunStream { run_id: record.run_id.clone(), thread_id: record.thread_id.clone(), resume, items })
 }
@@ -97,14 +107,15 @@ async fn found(
 
 /// The items of a run, whose end the store knows too if another process executes it.
 pub(super) fn watched(
-    subscription: Subscription,
+    items: BoxStream<'static, StreamItem>,
+    from: ResumeFrom,
     run_id: &RunId,
     registry: &RunRegistry,
     parts: &RuntimeParts,
 ) -> BoxStream<'static, StreamItem> {
     match registry.live(run_id) {
-        Some(_) => subscription.items,
-        None => until_stored_end(subscription, run_id, parts.query.clone()),
+        Some(_) => items,
+        None => until_stored_end(items, from, run_id, parts.query.clone()),
     }
 }
 
@@ -144,7 +155,7 @@ fn from_its_beginning(
     let query = parts.query.clone();
     let events = stream::once(async move {
         match bridge.subscribe(&run_id, from, heartbeat).await {
-            Ok(subscription) if subscription.resume != ResumeResult::Unknown => until_stored_end(subscription, &run_id, query),
+            Ok(subscription) if subscription.resume != ResumeResult::Unknown => until_stored_end(subscription.items, from, &run_id, query),
             Ok(_) => stream::iter([StreamItem::Aborted]).boxed(),
             Err(error) => {
                 tracing::warn!(%run_id, %error, "a run that waited cannot be followed");

@@ -10,6 +10,7 @@ mod agent;
 mod chance;
 mod clients;
 mod faulty;
+mod faulty_bell;
 mod faulty_bridge;
 mod line;
 mod nodes;

@@ -12,11 +12,12 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::agent::agent;
+use super::faulty_bell::FaultyBell;
 use super::faulty_bridge::FaultyBridge;
 use super::line::FaultyStores;
 use super::world::{Watch, World};
 use crate::agents::StaticResolver;
-use crate::runtime::memory::{MemoryOptions, MemoryStores, MemoryStreamBridge};
+use crate::runtime::memory::{MemoryNodeBell, MemoryOptions, MemoryStores, MemoryStreamBridge};
 use crate::runtime::process::Process;
 use crate::runtime::runs::{NullObserver, RunLimits, RunsFacade, RuntimeParts};
 use crate::runtime::stream_bridge::StreamItem;
@@ -41,6 +42,7 @@ pub(super) struct Node {
     world: Arc<World>,
     stores: Arc<MemoryStores>,
     bridge: Arc<MemoryStreamBridge>,
+    bell: MemoryNodeBell,
     watch: Arc<Watch>,
     cut_until: Arc<Mutex<Instant>>,
     process: Mutex<Process>,
@@ -70,12 +72,14 @@ impl Cluster {
     pub(super) fn new(world: &Arc<World>) -> Arc<Self> {
         let stores = Arc::new(MemoryStores::shared());
         let bridge = Arc::new(MemoryStreamBridge::new(MemoryOptions::default()).expect("the defaults are valid"));
+        let bell = MemoryNodeBell::default();
         let nodes = (0..2 + world.chance.below(2)).map(|number| {
             Arc::new(Node {
                 name: format!("n{number}"),
                 world: world.clone(),
                 stores: stores.clone(),
                 bridge: bridge.clone(),
+                bell: bell.clone(),
                 watch: Arc::new(Watch::new(world)),
                 cut_until: Arc::new(Mutex::new(Instant::now())),
                 process: Mutex::default(),
@@ -142,6 +146,7 @@ impl Node {
     fn parts(&self, process: &Process) -> RuntimeParts {
         let (world, process, name) = (self.world.clone(), process.clone(), self.name.clone());
         let bridge = FaultyBridge { bridge: self.bridge.clone(), world: world.clone(), process: process.clone(), name: name.clone() };
+        let bell = Arc::new(FaultyBell { bell: self.bell.clone(), world: world.clone() });
         let agents = StaticResolver::new().with_agent("agent", agent(&world, &process));
         let tasks = Tasks::within(process.clone());
         let stores = Arc::new(FaultyStores { stores: self.stores.clone(), world, process, name, cut_until: self.cut_until.clone() });
@@ -154,6 +159,7 @@ impl Node {
             delete: stores.clone(),
             ledger: stores.clone(),
             nodes: stores.clone(),
+            bell,
             events: stores,
             agents: Arc::new(agents),
             observer: Arc::new(NullObserver),

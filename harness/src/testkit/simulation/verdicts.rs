@@ -211,7 +211,7 @@ impl Judge<'_> {
                 let said = self.books.said.get(id).map(|said| said.text.as_str()).unwrap_or_default();
                 self.holds(said.starts_with(text.as_str()), || format!("a viewer of {} read {text:?}, said was {said:?}", run.run_id));
             }
-            let Some(messages) = self.history.get(&run.thread_id) else { continue };
+            let Some(messages) = self.history.get(&run.thread_id).filter(|_| !view.gapped) else { continue };
             for message in messages.iter().filter(|message| message.is_ai()) {
                 let id = message.id.clone().unwrap_or_default();
                 if self.books.said.get(&id).is_some_and(|said| said.label == run.run_id.as_str()) {

@@ -26,13 +26,15 @@ pub(super) struct View {
     pub(super) run_id: RunId,
     /// The words of each answer, put together.
     pub(super) texts: BTreeMap<String, String>,
+    /// Whether it was told that it misses something.
+    pub(super) gapped: bool,
     last: Option<EventId>,
     pub(super) end: Option<TerminalKind>,
 }
 
 /// Follows a run from its first event.
 pub(super) async fn follow(world: Arc<World>, cluster: Arc<Cluster>, run_id: RunId, mut connection: Option<Connection>) {
-    let mut view = View { run_id, texts: BTreeMap::new(), last: None, end: None };
+    let mut view = View { run_id, texts: BTreeMap::new(), gapped: false, last: None, end: None };
     let until = Instant::now() + PATIENCE;
     while view.end.is_none() {
         if Instant::now() > until {
@@ -81,7 +83,11 @@ impl View {
             match item {
                 StreamItem::Event(event) => self.see(&event, world),
                 StreamItem::Heartbeat => {}
-                StreamItem::Gap(gap) => return world.broken(format_args!("a gap in {}: {gap:?}", self.run_id)),
+                // Said before an end that only the store told of.
+                StreamItem::Gap(gap) => {
+                    world.tell("viewer", format_args!("{}: {gap:?}", self.run_id));
+                    self.gapped = true;
+                }
                 StreamItem::Aborted => return,
                 StreamItem::End(kind) => {
                     self.end = Some(kind);
