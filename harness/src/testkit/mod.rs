@@ -13,6 +13,8 @@ pub mod requests;
 pub mod run_events;
 pub mod run_queue;
 pub mod run_store;
+#[cfg(test)]
+mod simulation;
 pub mod stream_bridge;
 pub mod tool_ledger;
 pub mod webhooks;

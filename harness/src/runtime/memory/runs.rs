@@ -103,8 +103,8 @@ impl RunCreateStore for MemoryStores {
     async fn take_over(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
         let mut tables = self.0.lock();
         let tables = &mut *tables;
-        let nodes = &tables.nodes;
-        let left = |run: &&mut Run| run.record.status.is_owned() && run.owner.as_ref().is_none_or(|owner| !nodes.contains_key(owner));
+        let nodes = tables.alive();
+        let left = |run: &&mut Run| run.record.status.is_owned() && run.owner.as_ref().is_none_or(|owner| !nodes.contains(owner));
         let oldest = tables.runs.values_mut().filter(left).min_by_key(|run| (run.record.created_at, run.order));
         Ok(oldest.map(|run| {
             run.record.attempt += 1;

@@ -72,6 +72,12 @@ impl Membership {
         self.node.read().clone()
     }
 
+    /// Whether runs that are taken under this id are this process's to begin: a pause may have cost it its lease, and it need not
+    /// have noticed yet.
+    pub(super) fn holds(&self, node: &NodeId) -> bool {
+        *self.node.read() == *node && self.lease().is_none_or(|lease| lease.holds())
+    }
+
     /// Whether nothing may be begun here: another process has the store.
     pub(super) fn is_displaced(&self) -> bool {
         self.displaced.load(Ordering::Acquire)
@@ -151,6 +157,7 @@ impl Keeper {
             // While the process ends, its last run is not waited for longer than it takes.
             let pause = if stop.is_cancelled() { LOOK_LAST } else { pause };
             let rang = tokio::select! {
+                biased;
                 () = stop.cancelled(), if !stop.is_cancelled() => continue,
                 () = self.registry.look.notified() => true,
                 () = tokio::time::sleep(pause) => false,
