@@ -1,5 +1,7 @@
 //! Power cuts: what was accepted is never lost, and goes on where it was. `tests/cluster` cuts many runs at random moments.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use crate::rig::{Rig, body, body_with, said, text, until};
@@ -63,6 +65,23 @@ async fn a_run_that_wants_no_recovery_is_an_error_after_a_power_cut_and_keeps_it
     assert_eq!(rig.settled(&thread, &run).await, "error");
     assert!(rig.shown_run(&thread, &run).await["error"].is_string());
     assert_eq!(rig.talk(&thread).await, said(&[("human", "[[delay 60000]] once only")]));
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_the_process_at_once_and_its_run_goes_on_at_the_next_start() {
+    let mut rig = Rig::start().await;
+    let thread = rig.thread().await;
+    let run = rig.background(&thread, &body("[[slow 200x20ms]]")).await;
+    let mut viewer = rig.join(&thread, &run, None).await;
+    viewer.next_named("messages").await.expect("frame").expect("open");
+    rig.gateway.ask_to_stop().expect("asked");
+    until("the first signal", async || rig.gateway.logs().contains("a second signal ends the process at once").then_some(())).await;
+    let again = Instant::now();
+    let status = rig.gateway.terminate().await.expect("stopped in time");
+    assert!(again.elapsed() < Duration::from_secs(1), "{:?}", again.elapsed());
+    assert!(!status.success(), "{status}");
+    rig.gateway.restart().await.expect("healthy again");
+    assert_eq!(rig.settled(&thread, &run).await, "success");
 }
 
 #[tokio::test]

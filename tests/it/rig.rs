@@ -50,9 +50,14 @@ impl Rig {
 
     /// A gateway whose configuration ends with `sections`.
     pub(crate) async fn with(sections: &str) -> Self {
+        Self::in_environment(sections, &[]).await
+    }
+
+    /// A gateway with such a configuration and these further variables.
+    pub(crate) async fn in_environment(sections: &str, variables: &[(&str, &str)]) -> Self {
         let model = strict_model().await;
         let config = config(&model.base_url, sections);
-        let gateway = GatewayProcess::start(&config, &[AUTH_DISABLED]).await.expect("gateway");
+        let gateway = GatewayProcess::start(&config, &[&[AUTH_DISABLED], variables].concat()).await.expect("gateway");
         Self { gateway, model, client: client() }
     }
 
@@ -258,6 +263,7 @@ tools:
   - {{name: read_file, group: files, use: sandbox.read_file}}
   - {{name: write_file, group: files, use: sandbox.write_file}}
 sandbox: {{use: local}}
+runs: {{shutdown_grace_seconds: 5}}
 memory: {{enabled: false}}
 llm_call: {{retry_base_delay_ms: 1, retry_cap_delay_ms: 2, burst_retry_base_delay_ms: 1}}
 {sections}"

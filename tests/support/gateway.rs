@@ -198,6 +198,14 @@ impl GatewayProcess {
         kill_process(pid.context("the gateway does not run")?, signal).context("signalling the gateway")
     }
 
+    /// Asks it to stop, and does not wait for that.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn ask_to_stop(&self) -> anyhow::Result<()> {
+        self.signal(Signal::TERM)
+    }
+
     /// Asks it to stop and waits for that; a gateway that does not stop in time is killed.
     ///
     /// # Errors

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use harness::runtime::memory::{InvalidOption, MemoryOptions, MemoryStreamBridge};
+use harness::runtime::memory::{InvalidOption, MemoryNodeBell, MemoryOptions, MemoryStreamBridge};
+use harness::runtime::runs::NodeBell;
 use harness::runtime::stream_bridge::StreamBridge;
+use harness::runtime::tasks::Tasks;
 
-use crate::redis::{BadAddress, RedisOptions, RedisStreamBridge};
+use crate::redis::{BadAddress, RedisNodeBell, RedisOptions, RedisStreamBridge};
 
 /// Which bridge carries the runs' events: the setting `stream_bridge`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +42,14 @@ pub fn stream_bridge(config: StreamBridgeConfig) -> Result<Arc<dyn StreamBridge>
     match config {
         StreamBridgeConfig::Memory(options) => Ok(Arc::new(MemoryStreamBridge::new(options)?)),
         StreamBridgeConfig::Redis(options) => Ok(Arc::new(RedisStreamBridge::new(options)?)),
+    }
+}
+
+/// The bell between the processes that such a bridge joins; what it has begun to ring, `tasks` finish.
+pub fn node_bell(config: &StreamBridgeConfig, tasks: Tasks) -> Result<Arc<dyn NodeBell>, FactoryError> {
+    match config {
+        StreamBridgeConfig::Memory(_) => Ok(Arc::new(MemoryNodeBell::default())),
+        StreamBridgeConfig::Redis(options) => Ok(Arc::new(RedisNodeBell::new(options, tasks)?)),
     }
 }
 

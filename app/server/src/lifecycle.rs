@@ -7,12 +7,11 @@ use harness::runtime::runs::RunsFacade;
 use harness::runtime::stream_bridge::StreamBridge;
 use harness::runtime::tasks::Tasks;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long live runs may go on once the server stops.
-const RUN_GRACE: Duration = Duration::from_secs(10);
-/// How long what is left may take to write its end.
-const END_GRACE: Duration = Duration::from_secs(10);
+/// How long what is left may take to write where it stands.
+const END_GRACE: Duration = Duration::from_secs(3);
 /// How often to look whether the last run has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -36,11 +35,11 @@ pub async fn watch_signals(shutdown: CancellationToken) -> std::io::Result<()> {
     std::process::exit(130);
 }
 
-/// Ends the runtime in order: no new runs, those at work given time, then given back. What they say until then reaches viewers on
+/// Ends the runtime in order: no new runs, those at work given time until `deadline`, then given back. What they say until then reaches viewers on
 /// other nodes, so the bridge closes last; viewers here were aborted with the server, so that they come back elsewhere.
-pub async fn wind_down(runs: &Arc<RunsFacade>, bridge: &Arc<dyn StreamBridge>, tasks: &Tasks) {
+pub async fn wind_down(runs: &Arc<RunsFacade>, bridge: &Arc<dyn StreamBridge>, tasks: &Tasks, deadline: Instant) {
     tasks.token().cancel();
-    if tokio::time::timeout(RUN_GRACE, no_live_runs(runs)).await.is_err() {
+    if tokio::time::timeout_at(deadline, no_live_runs(runs)).await.is_err() {
         tracing::warn!(runs = runs.live_runs(), "runs still at work are given back, for the next start or another node");
     }
     runs.hand_over_all();

@@ -4,6 +4,7 @@ use anyhow::Context;
 use deerflow_gateway::{ServeOptions, router, serve};
 use harness::runtime::tasks::{TaskKind, Tasks};
 use tokio::net::TcpListener;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{ConfigHandle, Settings, watch};
@@ -23,11 +24,21 @@ pub async fn run(settings: Settings, config: ConfigHandle) -> anyhow::Result<()>
     let services = Tasks::new();
     let app = App::build(&settings, &config, shutdown.clone()).await?;
     services.spawn(TaskKind::Service, "signals", watch_signals(shutdown.clone()));
-    services.spawn(TaskKind::Service, "configuration", watch(config, shutdown.clone()));
+    services.spawn(TaskKind::Service, "configuration", watch(config.clone(), shutdown.clone()));
     tracing::info!(address = %listener.local_addr()?, "ready");
-    let served = serve(listener, router(app.gateway.clone()), shutdown.clone(), ServeOptions::default()).await;
-    shutdown.cancel();
-    wind_down(&app.runs, &app.bridge, &app.tasks).await;
+    let serving = async {
+        let served = serve(listener, router(app.gateway.clone()), shutdown.clone(), ServeOptions::default()).await;
+        shutdown.cancel();
+        served
+    };
+    // The time of runs begins with the signal, not when the last connection is gone.
+    let asked = async {
+        shutdown.cancelled().await;
+        app.tasks.token().cancel();
+        Instant::now()
+    };
+    let (served, asked) = tokio::join!(serving, asked);
+    wind_down(&app.runs, &app.bridge, &app.tasks, asked + config.current().runs.shutdown_grace()).await;
     app.store_tasks.shut_down().await;
     tracing::info!("stopped");
     Ok(served?)

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use harness::runtime::runs::store::StoreError;
+use harness::runtime::runs::store::{Hold, StoreError};
 use harness::runtime::tasks::Tasks;
-use parking_lot::Mutex;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbErr, RuntimeErr, SqlxPostgresConnector, SqlxSqliteConnector};
 use secrecy::{ExposeSecret, SecretString};
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
 
 use crate::error::Fault;
 use crate::lock::{DataLock, LOCK_FILE};
 use crate::migration::migrate;
+use crate::place::Keeper;
 use crate::tx::Writes;
 use crate::writer::{Reconnect, WriteQueue};
 
@@ -29,7 +29,7 @@ pub(crate) const ACQUIRE_LIMIT: Duration = Duration::from_secs(10);
 /// The longest a statement may take on Postgres, and wait for a row there, in milliseconds.
 const STATEMENT_LIMIT_MS: &str = "20000";
 /// A Postgres connection that was idle for longer is asked whether it still lives.
-const PING_AFTER: Duration = Duration::from_secs(1);
+pub(crate) const PING_AFTER: Duration = Duration::from_secs(1);
 const SQLITE_READERS: u32 = 8;
 /// Files up to this size are checked page by page at the start; a longer check would hold the start up.
 pub(crate) const CHECK_LIMIT_BYTES: u64 = 64 << 20;
@@ -112,8 +112,8 @@ pub struct Database {
     /// Whether no other process can use the same place.
     alone: bool,
     _lock: Option<Arc<DataLock>>,
-    /// The session that holds the lock on a place in Postgres.
-    _session: Option<Arc<Mutex<PgConnection>>>,
+    /// What keeps a place in Postgres.
+    keeper: Option<Keeper>,
 }
 
 impl Database {
@@ -147,6 +147,24 @@ impl Database {
         &self.writes
     }
 
+    /// Where reads of leases go: they wait for no request.
+    pub(crate) fn lease_reads(&self) -> &DatabaseConnection {
+        self.keeper.as_ref().map_or(&self.reads, Keeper::reads)
+    }
+
+    /// Where leases are written: they wait for no request, but on SQLite, where none lapses.
+    pub(crate) fn lease_writes(&self) -> &Writes {
+        self.keeper.as_ref().map_or(&self.writes, Keeper::writes)
+    }
+
+    /// Whether those are still kept out who must not use the same place. A file's lock goes with the process only.
+    pub(crate) async fn hold(&self) -> Result<Hold, StoreError> {
+        match &self.keeper {
+            Some(keeper) => keeper.hold().await,
+            None => Ok(Hold::Kept),
+        }
+    }
+
     async fn open_memory(tasks: &Tasks) -> Result<Self, OpenError> {
         // All data lives in the one connection, so it must never be closed.
         let pool = sqlite_pool(1).idle_timeout(None).connect_with(sqlite_options().in_memory(true)).await.map_err(unreachable)?;
@@ -154,7 +172,7 @@ impl Database {
         migrate(&connection).await.map_err(refused)?;
         let reconnect: Reconnect = Box::new(|same| std::future::ready(Ok(same)).boxed());
         let queue = WriteQueue::start(connection.clone(), reconnect, (), tasks);
-        Ok(Self { reads: connection, writes: Writes::Queue(queue), alone: true, _lock: None, _session: None })
+        Ok(Self { reads: connection, writes: Writes::Queue(queue), alone: true, _lock: None, keeper: None })
     }
 
     async fn open_sqlite(directory: &Path, tasks: &Tasks) -> Result<Self, OpenError> {
@@ -206,7 +224,7 @@ impl Database {
             writes: Writes::Queue(queue),
             alone: true,
             _lock: Some(lock),
-            _session: None,
+            keeper: None,
         })
     }
 
@@ -214,19 +232,11 @@ impl Database {
         let options = postgres_options(config)?;
         // A pool tries a refused connection again and again; at the start the reason is wanted at once.
         let probe = tokio::time::timeout(ACQUIRE_LIMIT, options.connect()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut));
-        let mut session = probe.map_err(unreachable)?;
-        // Who has the place for itself keeps all others out, and those who share it keep that one out.
-        let lock = if config.exclusive { "pg_try_advisory_lock" } else { "pg_try_advisory_lock_shared" };
-        let lock = format!("SELECT {lock}(hashtextextended('deerflow:' || COALESCE(current_schema(), $1), 0))");
-        let taken: bool = sqlx::query_scalar(sqlx::AssertSqlSafe(lock))
-            .bind(config.schema.as_deref().unwrap_or_default())
-            .fetch_one(&mut session)
-            .await
-            .map_err(unreachable)?;
-        if !taken {
+        probe.map_err(unreachable)?.close().await.map_err(unreachable)?;
+        let keeper = Keeper::new(options.clone(), config.schema.as_deref(), config.exclusive);
+        if keeper.hold().await.map_err(|error| OpenError::Database(error.to_string()))? == Hold::Lost {
             return Err(if config.exclusive { OpenError::InUseByOthers } else { OpenError::InUseByOne });
         }
-        let session = Arc::new(Mutex::new(session));
         let pool = PgPoolOptions::new()
             .max_connections(config.max_connections.max(1))
             .acquire_timeout(ACQUIRE_LIMIT)
@@ -246,7 +256,7 @@ impl Database {
             pool.execute_unprepared(&format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\"")).await.map_err(refused)?;
         }
         migrate(&pool).await.map_err(refused)?;
-        Ok(Self { reads: pool.clone(), writes: Writes::Direct(pool), alone: config.exclusive, _lock: None, _session: Some(session) })
+        Ok(Self { reads: pool.clone(), writes: Writes::Direct(pool), alone: config.exclusive, _lock: None, keeper: Some(keeper) })
     }
 }
 

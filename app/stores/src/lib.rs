@@ -15,6 +15,7 @@ mod items;
 mod lock;
 mod migration;
 mod nodes;
+mod place;
 mod probe;
 mod run_events;
 mod runs;

@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
-use harness::ids::NodeId;
-use harness::runtime::runs::store::{Lease, NodeRecord, NodeStore, OwnedRun, StoreError};
+use harness::ids::{NodeId, RunId, ThreadId};
+use harness::runtime::runs::store::{Hold, Lease, NodeRecord, NodeStore, OwnedRun, StoreError};
 use sea_orm::{
-    ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, QueryFilter, QueryOrder, QueryResult, Statement, Value,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, QueryFilter, QueryOrder, QueryResult, QuerySelect,
+    Statement, Value,
 };
 
 use crate::connect::Database;
 use crate::entity::{moment, run};
 use crate::error::read;
-use crate::runs::{is_owned, record};
+use crate::runs::{from_word, is_owned};
 use crate::script::Script;
 use crate::tx::TxError;
 
@@ -61,26 +62,28 @@ impl Writing {
 impl NodeStore for SqlNodeStore {
     async fn register(&self, node: &NodeId, ttl: Duration) -> Result<Lease, StoreError> {
         let alone = self.db.is_alone();
-        self.db.writes().run(Writing { node: node.clone(), ttl: (!alone).then_some(ttl) }, register).await?;
+        self.db.lease_writes().run(Writing { node: node.clone(), ttl: (!alone).then_some(ttl) }, register).await?;
         Ok(if alone { Lease::Alone } else { Lease::Shared(ttl) })
     }
 
     async fn renew(&self, node: &NodeId, ttl: Duration) -> Result<bool, StoreError> {
         let alone = self.db.is_alone();
-        self.db.writes().run(Writing { node: node.clone(), ttl: (!alone).then_some(ttl) }, renew).await
+        self.db.lease_writes().run(Writing { node: node.clone(), ttl: (!alone).then_some(ttl) }, renew).await
     }
 
     async fn leave(&self, node: &NodeId) -> Result<(), StoreError> {
-        self.db.writes().run(node.clone(), leave).await
+        self.db.lease_writes().run(node.clone(), leave).await
     }
 
     async fn owned(&self, node: &NodeId) -> Result<Vec<OwnedRun>, StoreError> {
-        let rows = run::Entity::find().filter(is_owned()).filter(sea_orm::ColumnTrait::eq(&run::Column::Owner, node.as_str()));
-        let rows = read(rows.order_by_asc(run::Column::RunId).all(self.db.reads()).await)?;
-        let owned = |row| {
-            record(row).map(|run| OwnedRun { run_id: run.run_id, thread_id: run.thread_id, attempt: run.attempt, cancel: run.cancel })
-        };
-        read(rows.into_iter().map(owned).collect())
+        let columns = [run::Column::RunId, run::Column::ThreadId, run::Column::Attempt, run::Column::CancelAction];
+        let rows = run::Entity::find().filter(is_owned()).filter(run::Column::Owner.eq(node.as_str())).order_by_asc(run::Column::RunId);
+        let rows = rows.select_only().columns(columns).into_tuple().all(self.db.lease_reads()).await;
+        Ok(read(rows)?.into_iter().filter_map(owned_run).collect())
+    }
+
+    async fn hold(&self) -> Result<Hold, StoreError> {
+        self.db.hold().await
     }
 
     async fn list(&self) -> Result<Vec<NodeRecord>, StoreError> {
@@ -94,6 +97,13 @@ impl NodeStore for SqlNodeStore {
         let rows = read(self.db.reads().query_all_raw(Statement::from_string(backend, sql)).await)?;
         read(rows.iter().map(node_record).collect())
     }
+}
+
+/// What cannot be read is let go, as if somebody else had it.
+fn owned_run((run, thread, attempt, cancel): (String, String, i64, Option<String>)) -> Option<OwnedRun> {
+    let cancel = cancel.and_then(|word| from_word(word).inspect_err(|error| tracing::error!(run, error, "an unknown cancel")).ok());
+    let (run_id, thread_id) = (RunId::parse(run).ok()?, ThreadId::parse(thread).ok()?);
+    Some(OwnedRun { run_id, thread_id, attempt: u32::try_from(attempt).ok()?, cancel })
 }
 
 fn node_record(row: &QueryResult) -> Result<NodeRecord, DbErr> {

@@ -33,10 +33,10 @@ async fn a_full_disk_refuses_what_does_not_fit_keeps_what_was_acknowledged_and_r
     let kept = admitted.iter().filter(|result| result.is_ok()).count();
     let refused = admitted.iter().filter(|result| matches!(result, Err(AdmitError::Store(StoreError::NotWritable(_))))).count();
     assert!(kept > 0 && refused > 0 && kept + refused == 400, "{kept} kept, {refused} refused: {:?}", admitted.last());
-    assert_eq!(store.unfinished().await.unwrap().len(), kept);
+    assert_eq!(store.standing(None, &harness::runtime::actor_context::Owner::None).await.unwrap().len(), kept);
     limit_pages(&db, "4294967294").await;
     store.admit(new_run("after", "after")).await.unwrap();
-    assert_eq!(store.unfinished().await.unwrap().len(), kept + 1);
+    assert_eq!(store.standing(None, &harness::runtime::actor_context::Owner::None).await.unwrap().len(), kept + 1);
 }
 
 #[tokio::test]
@@ -71,5 +71,8 @@ async fn shutting_down_answers_what_waits_and_refuses_what_comes_later() {
     assert!(matches!(store.admit(new_run("late", "late")).await, Err(AdmitError::Store(StoreError::Unavailable(_)))));
     drop((store, db));
     let tasks = Tasks::new();
-    assert_eq!(SqlRunStore::new(open(&directory, &tasks).await).unfinished().await.unwrap().len(), kept);
+    assert_eq!(
+        SqlRunStore::new(open(&directory, &tasks).await).standing(None, &harness::runtime::actor_context::Owner::None).await.unwrap().len(),
+        kept
+    );
 }

@@ -15,13 +15,15 @@ pub struct RunsConfig {
     pub wall_clock_limit_seconds: u64,
     /// Seconds without any progress after which a run is stopped.
     pub idle_limit_seconds: u64,
+    /// Seconds that runs may go on once the process was asked to end; then they are given back where their last step ended.
+    pub shutdown_grace_seconds: u64,
     /// Runs that may wait on one thread behind the active one.
     pub max_enqueued_per_thread: usize,
 }
 
 impl Default for RunsConfig {
     fn default() -> Self {
-        Self { wall_clock_limit_seconds: 86_400, idle_limit_seconds: 600, max_enqueued_per_thread: 16 }
+        Self { wall_clock_limit_seconds: 86_400, idle_limit_seconds: 600, shutdown_grace_seconds: 30, max_enqueued_per_thread: 16 }
     }
 }
 
@@ -36,8 +38,14 @@ impl RunsConfig {
         Duration::from_secs(self.idle_limit_seconds)
     }
 
+    /// [`RunsConfig::shutdown_grace_seconds`] as a duration.
+    pub fn shutdown_grace(&self) -> Duration {
+        Duration::from_secs(self.shutdown_grace_seconds)
+    }
+
     pub(super) fn check(&self, check: &mut Checker) {
         check.within("wall_clock_limit_seconds", self.wall_clock_limit_seconds, 1..);
         check.within("idle_limit_seconds", self.idle_limit_seconds, 1..);
+        check.within("shutdown_grace_seconds", self.shutdown_grace_seconds, ..3_601);
     }
 }

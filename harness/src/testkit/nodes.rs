@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{RunStores, at, at_once, commit_of, end_in, new_run, node, recipe, run};
 use crate::runtime::actor_context::Owner;
-use crate::runtime::runs::store::{Claimed, CommitError, Lease, NewRun, OwnedRun, RunCommit};
-use crate::runtime::runs::{CancelAction, MultitaskStrategy, RunStatus};
+use crate::runtime::runs::store::{Claimed, CommitError, Hold, Lease, NewRun, OwnedRun, RunCommit};
+use crate::runtime::runs::{CancelAction, MultitaskStrategy, RunCompletionData, RunStatus};
 
 /// One test per promise.
 #[macro_export]
@@ -21,6 +21,9 @@ macro_rules! node_store_suite {
             a_run_can_be_lost_again_and_again
             a_run_that_is_over_or_waits_is_not_taken_over
             a_process_sees_which_of_its_runs_were_told_to_stop
+            a_place_that_nobody_takes_is_kept
+            what_a_run_adds_up_to_stays_when_its_process_is_gone
+            a_run_is_as_old_as_its_first_start
         }
     };
 }
@@ -188,4 +191,49 @@ pub async fn a_process_sees_which_of_its_runs_were_told_to_stop(open: impl Async
     stores.nodes.leave(&node("n1")).await.expect("left");
     enter(&stores, "n2").await;
     assert_eq!(take_over(&stores, "n2").await.expect("taken").run.cancel, Some(CancelAction::Rollback));
+}
+
+/// However often one looks.
+pub async fn a_place_that_nobody_takes_is_kept(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    for _ in 0..3 {
+        assert_eq!(stores.nodes.hold().await, Ok(Hold::Kept));
+    }
+}
+
+/// As far as it was written.
+pub async fn what_a_run_adds_up_to_stays_when_its_process_is_gone(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    enter(&stores, "n1").await;
+    admit(&stores, "r1", "n1").await;
+    let held = stores.query.get(&run("r1"), &Owner::None).await.expect("read").expect("there");
+    let so_far = RunCompletionData { total_tokens: 7, llm_call_count: 2, ..RunCompletionData::default() };
+    let step = RunCommit { advance: Some(RunStatus::Running), so_far: Some(Box::new(so_far.clone())), ..commit_of(&held) };
+    stores.commit.commit(step).await.expect("written");
+    stores.commit.commit(commit_of(&held)).await.expect("one that says nothing of it");
+    stores.nodes.leave(&node("n1")).await.expect("left");
+    enter(&stores, "n2").await;
+    assert_eq!(take_over(&stores, "n2").await.expect("taken").run.completion, so_far);
+}
+
+/// Whoever works on it, and however often it was given back.
+pub async fn a_run_is_as_old_as_its_first_start(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    enter(&stores, "n1").await;
+    admit(&stores, "r1", "n1").await;
+    stores.nodes.leave(&node("n1")).await.expect("left");
+    enter(&stores, "n2").await;
+    let taken = take_over(&stores, "n2").await.expect("taken");
+    assert_eq!(taken.worked, Duration::ZERO, "it was admitted and never at work");
+    stores.commit.commit(RunCommit { advance: Some(RunStatus::Running), ..commit_of(&taken.run) }).await.expect("written");
+    // The clock of some stores counts milliseconds.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let running = stores.query.get(&run("r1"), &Owner::None).await.expect("read").expect("there");
+    stores.commit.commit(commit_of(&running).giving_back()).await.expect("given back");
+    let first = stores.create.claim(&node("n2"), at(6)).await.expect("looked").expect("its turn");
+    assert!(first.worked > Duration::ZERO);
+    stores.commit.commit(RunCommit { advance: Some(RunStatus::Running), ..commit_of(&first.run) }).await.expect("written");
+    stores.nodes.leave(&node("n2")).await.expect("left");
+    enter(&stores, "n3").await;
+    assert!(take_over(&stores, "n3").await.expect("taken").worked >= first.worked);
 }

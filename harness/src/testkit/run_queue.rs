@@ -51,6 +51,22 @@ pub async fn runs_begin_one_at_a_time_in_the_order_of_their_making(open: impl As
     assert_eq!(both, [Some("x1".to_owned()), Some("y2".to_owned())]);
 }
 
+/// The order of admission is the store's own.
+pub async fn clocks_that_disagree_do_not_change_whose_turn_it_is(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    admit(&stores, queued("r1", "t1", 0)).await;
+    // One process is far ahead, another behind; neither run is delayed.
+    for (id, clock) in [("ahead", 5_000), ("behind", 2), ("again", 4_000)] {
+        let made = admit(&stores, NewRun { at: at(clock), ..queued(id, "t1", clock) }).await;
+        assert_eq!(made.run.status, RunStatus::Pending);
+    }
+    for (before, id) in [("r1", "ahead"), ("ahead", "behind"), ("behind", "again")] {
+        end(&stores, before, RunStatus::Error).await;
+        assert_eq!(stores.create.next_due(at(3)).await, Ok(None));
+        assert_eq!(claimed(&stores, 3).await.as_deref(), Some(id));
+    }
+}
+
 /// All that its start needs, as long as it may have to start again.
 pub async fn a_run_that_waits_is_written_down_until_it_is_over(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
@@ -141,9 +157,9 @@ pub async fn a_run_that_was_told_to_stop_never_begins(open: impl AsyncFn() -> Ru
     let told = stores.create.request_cancel(&run("r1"), CancelAction::Interrupt, at(3)).await.expect("written").expect("known");
     assert_eq!((told.status, told.cancel), (RunStatus::Pending, Some(CancelAction::Interrupt)));
     assert_eq!((claimed(&stores, 60).await, stores.create.next_due(at(0)).await), (None, Ok(None)));
-    assert_eq!(stores.query.unfinished().await.map(|runs| runs.len()), Ok(1));
+    assert_eq!(stores.query.standing(None, &Owner::None).await.map(|runs| runs.len()), Ok(1));
     end(&stores, "r1", RunStatus::Interrupted).await;
-    assert_eq!(stores.query.unfinished().await, Ok(vec![]));
+    assert_eq!(stores.query.standing(None, &Owner::None).await, Ok(vec![]));
 }
 
 /// Nobody fills the store with runs that wait.

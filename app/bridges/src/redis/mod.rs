@@ -7,6 +7,7 @@ mod inner;
 mod lane;
 mod link;
 mod log;
+mod node_bell;
 mod options;
 mod outline;
 mod owner;
@@ -36,6 +37,7 @@ use tokio::sync::Notify;
 use self::inner::Inner;
 use self::link::Link;
 use self::log::{Located, Place, RunLog, cursor_of};
+pub use self::node_bell::RedisNodeBell;
 pub use self::options::RedisOptions;
 use self::owner::Refused;
 use self::runs::Runs;
@@ -51,7 +53,7 @@ const LAST_APPENDS: Duration = Duration::from_secs(2);
 #[error("stream_bridge.redis_url is no address: expected redis://[user:password@]host[:port][/db], or rediss:// for TLS")]
 pub struct BadAddress;
 
-/// The Redis bridge. A node uses three connections, whatever the number of runs and viewers.
+/// The Redis bridge. It uses three connections and the bell two, whatever the number of runs and viewers.
 pub struct RedisStreamBridge {
     inner: Arc<Inner>,
     started: AtomicBool,

@@ -102,6 +102,7 @@ mod tests {
         let run = |status, second| RunStanding {
             run_id: RunId::parse("r").unwrap(),
             thread_id: ThreadId::parse("t").unwrap(),
+            told_to_stop: false,
             status,
             created_at: at(second),
         };

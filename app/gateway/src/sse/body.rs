@@ -45,6 +45,8 @@ pub struct EventStream {
     filter: EventFilter,
     guard: Option<DisconnectGuard>,
     shutdown: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// Whether a gap was shown: nothing but the run's end may follow.
+    gapped: bool,
     aborted: Option<&'static str>,
     first_token: FirstToken,
     _open: OpenStream,
@@ -65,6 +67,7 @@ impl EventStream {
             filter: EventFilter::default(),
             guard: None,
             shutdown: Box::pin(shutdown.cancelled_owned()),
+            gapped: false,
             aborted: None,
             first_token: FirstToken::awaited(None),
             _open: OpenStream::new(),
@@ -110,13 +113,14 @@ impl EventStream {
             Some(StreamItem::Heartbeat) => self.frames.heartbeat(),
             Some(StreamItem::Gap(gap)) => {
                 self.frames.gap(&gap);
-                self.stop(None);
+                self.gapped = true;
             }
             Some(StreamItem::End(_)) => {
                 self.frames.end();
                 self.stop(None);
             }
             Some(StreamItem::Aborted) => self.stop(Some("the stream was cut; come back with Last-Event-ID")),
+            None if self.gapped => self.stop(None),
             None => self.stop(Some("the stream broke off before the run's end")),
         }
     }

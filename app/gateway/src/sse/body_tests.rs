@@ -42,6 +42,15 @@ async fn a_gap_closes_without_an_end() {
 }
 
 #[tokio::test]
+async fn the_end_of_a_run_whose_events_are_gone_follows_its_gap() {
+    let id = |seq| EventId { seq, attempt: 1 };
+    let gap = Gap::new(&RunId::parse("r").expect("an id"), Some(id(1)), id(2), id(2));
+    let text = text(of(vec![StreamItem::Gap(gap), StreamItem::End(TerminalKind::End)])).await;
+    let names: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+    assert_eq!(names, ["gap", "end"]);
+}
+
+#[tokio::test]
 async fn neither_a_cut_nor_a_broken_source_looks_like_an_end() {
     for items in [vec![event(1, "values", "1"), StreamItem::Aborted], vec![event(1, "values", "1")]] {
         let chunks: Vec<_> = of(items).collect().await;

@@ -60,7 +60,7 @@ impl Frames {
         self.frame(event, data.pieces(), Some(id));
     }
 
-    /// The hole in a replay; nothing follows it.
+    /// The hole in a replay; at most the run's end follows it.
     pub fn gap(&mut self, gap: &Gap) {
         let data = serde_json::to_vec(gap).map(Bytes::from).unwrap_or_else(|_| Bytes::from_static(b"null"));
         self.frame("gap", [&data], None);

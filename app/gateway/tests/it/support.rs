@@ -23,7 +23,7 @@ use harness::runtime::agent::{
     Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart, AgentStream, AssistantInfo, ModelCallRecord,
     RunContext, StepEvent, StopKind, UnknownAssistant,
 };
-use harness::runtime::memory::{MemoryOptions, MemoryStores, MemoryStreamBridge};
+use harness::runtime::memory::{MemoryNodeBell, MemoryOptions, MemoryStores, MemoryStreamBridge};
 use harness::runtime::runs::{NullObserver, RunLimits, RunsFacade, RuntimeParts};
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::{FileHome, FileLimits, ThreadFiles};
@@ -200,6 +200,7 @@ impl Gateway {
             delete: ports.clone(),
             ledger: ports.clone(),
             nodes: ports.clone(),
+            bell: Arc::new(MemoryNodeBell::default()),
             events: ports.clone(),
             agents: Arc::new(OneAgent),
             observer: Arc::new(NullObserver),

@@ -59,7 +59,7 @@ impl App {
         let tasks = Tasks::new();
         let store_tasks = Tasks::new();
         let stores = Stores::open(&now, settings, &store_tasks).await?;
-        let bridge = bridge::open(&now, settings)?;
+        let (bridge, bell) = bridge::open(&now, settings, &tasks)?;
         bridge.start().await?;
         let files = FileHome::new(settings.home.as_path(), FileLimits::default());
         let agents = agents::resolver(config.clone(), files.clone(), clock.clone(), settings.is_loopback());
@@ -73,6 +73,7 @@ impl App {
                 delete: stores.runs.clone(),
                 ledger: stores.runs.clone(),
                 nodes: stores.nodes.clone(),
+                bell,
                 events: stores.events.clone(),
                 agents: agents.clone(),
                 observer: Arc::new(RunMeter::default()),

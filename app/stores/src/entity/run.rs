@@ -22,7 +22,7 @@ pub(crate) struct Model {
     /// The class of the error.
     pub(crate) error_name: Option<String>,
     pub(crate) stop_reason: Option<String>,
-    /// What the run added up to; null until it is over.
+    /// What the run adds up to, as far as it was said.
     pub(crate) completion_json: Option<String>,
     /// The number of the attempt's last commit, 0 while none had one.
     pub(crate) last_batch: i64,
@@ -33,6 +33,12 @@ pub(crate) struct Model {
     pub(crate) owner: Option<String>,
     /// How many processes died with it.
     pub(crate) losses: i64,
+    /// Among the unfinished runs of its thread, in the order of their admission.
+    pub(crate) place: i64,
+    /// Before this it must not begin; null where it may at once.
+    pub(crate) due_at: Option<i64>,
+    /// When it was first at work, by the database's clock.
+    pub(crate) started_at: Option<i64>,
     pub(crate) created_at: i64,
     pub(crate) updated_at: i64,
 }

@@ -16,6 +16,7 @@ use crate::checkpoints::{add_checkpoints, delete_run_checkpoints, delete_thread_
 use crate::entity::{micros, plain, run, short_title, thread};
 use crate::error::{Fault, FromFault, read};
 use crate::feedback::delete_feedback_of;
+use crate::nodes::now_of;
 use crate::run_events::{add_events, delete_thread_events};
 use crate::script::{Script, tagged};
 use crate::tx::TxError;
@@ -155,7 +156,7 @@ async fn rest_thread(tx: &DatabaseTransaction, commit: &RunCommit, status: Threa
     script.run(tx).await.map(drop)
 }
 
-const REST_THREAD: &str = "\
+pub(super) const REST_THREAD: &str = "\
     UPDATE threads_meta SET status = ? WHERE thread_id = ? AND NOT EXISTS (\
         SELECT 1 FROM runs WHERE runs.thread_id = threads_meta.thread_id AND runs.run_id <> ? \
             AND runs.status IN ('pending', 'starting', 'running'))";
@@ -187,7 +188,7 @@ async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
     if let Some(end) = &commit.end {
         end_thread(&mut script, commit, end, tx.get_database_backend());
     }
-    let mut update = guarded_update(commit).into_query();
+    let mut update = guarded_update(commit, tx.get_database_backend()).into_query();
     update.returning(Query::returning().expr(Expr::val("run")));
     script.add_built(&update);
     let rows = script.run(tx).await?;
@@ -200,7 +201,7 @@ async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
     Ok(if left.is_some_and(|(temporary, status)| temporary && status != "busy") { ThreadLeft::Gone } else { ThreadLeft::Stays })
 }
 
-fn guarded_update(commit: &RunCommit) -> UpdateMany<run::Entity> {
+fn guarded_update(commit: &RunCommit, backend: DbBackend) -> UpdateMany<run::Entity> {
     let mut update = run::Entity::update_many()
         .col_expr(run::Column::UpdatedAt, Expr::value(micros(commit.at)))
         .filter(run::Column::RunId.eq(commit.run_id.as_str()))
@@ -226,11 +227,18 @@ fn guarded_update(commit: &RunCommit) -> UpdateMany<run::Entity> {
             .col_expr(run::Column::CompletionJson, Expr::value(json_text(&end.completion)));
     } else if let Some(next) = commit.advance {
         update = update.col_expr(run::Column::Status, Expr::value(next.as_str()));
+        if next == RunStatus::Running {
+            let since = format!("COALESCE(started_at, {})", now_of(backend));
+            update = update.col_expr(run::Column::StartedAt, Expr::cust(since));
+        }
         if gives_back {
             // Given back: who had it must not write any more.
             update = update.col_expr(run::Column::Attempt, Expr::col(run::Column::Attempt).add(1));
             update = update.col_expr(run::Column::Owner, Expr::value(Option::<String>::None));
         }
+    }
+    if let Some(so_far) = commit.so_far.as_ref().filter(|_| commit.end.is_none()) {
+        update = update.col_expr(run::Column::CompletionJson, Expr::value(json_text(&**so_far)));
     }
     update
 }

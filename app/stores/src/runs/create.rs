@@ -15,7 +15,7 @@ use sea_orm::{
 use super::SqlRunStore;
 use super::row::{admitted, cancel_word, is_active, new_row, record};
 use super::{queue, takeover};
-use crate::entity::{micros, plain, run};
+use crate::entity::{micros, moment, plain, run};
 use crate::script::{Script, tagged};
 use crate::threads::keeps_latest;
 use crate::tx::TxError;
@@ -124,13 +124,19 @@ async fn admit_beside_others(tx: &DatabaseTransaction, new: &NewRun) -> Result<A
         .order_by_asc(run::Column::RunId)
         .all(tx)
         .await?;
+    // Under the thread's lock: nobody else gets this place.
+    let place = others.iter().map(|row| row.place).max().map_or(0, |last| last + 1);
+    // A clock that is ahead makes no run later than one that was admitted after it.
+    let begins: Vec<_> = others.iter().map(|row| row.due_at.unwrap_or_else(|| Ord::min(row.created_at, micros(new.created_at)))).collect();
     let mut others = others.into_iter().map(record).collect::<Result<Vec<RunRecord>, DbErr>>()?;
-    let (status, stop) = match verdict(new.multitask, new.created_at, new.at, &others) {
+    let seen = others.iter().zip(begins).map(|(run, begins)| RunRecord { created_at: moment(begins), ..run.clone() });
+    let (status, stop) = match verdict(new.multitask, new.created_at, new.at, &seen.collect::<Vec<_>>()) {
         Verdict::Take(stop) => (RunStatus::Starting, stop),
         Verdict::Wait(stop) => (RunStatus::Pending, stop),
         refused => return Err(TxError::Refused(why_not(tx, new, refused).await?)),
     };
-    let insert = run::Entity::insert(new_row(new, status).into_active_model()).on_conflict(OnConflict::new().do_nothing().to_owned());
+    let row = run::Model { place, ..new_row(new, status) };
+    let insert = run::Entity::insert(row.into_active_model()).on_conflict(OnConflict::new().do_nothing().to_owned());
     if insert.exec_without_returning(tx).await? == 0 {
         return Err(TxError::Refused(AdmitError::RunExists(new.run_id.clone())));
     }

@@ -9,12 +9,13 @@ mod queue;
 mod row;
 mod split;
 mod takeover;
+mod unreadable;
 
 use crate::connect::Database;
 
 pub(crate) use commit::ThreadLeft;
 pub(crate) use delete::delete_runs_of;
-pub(crate) use row::{from_json, is_active, is_owned, json_text, record};
+pub(crate) use row::{from_json, from_word, is_active, is_owned, json_text, record};
 pub use split::SplitCommitStore;
 
 /// Runs over SQL.

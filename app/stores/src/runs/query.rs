@@ -39,24 +39,15 @@ impl RunQueryStore for SqlRunStore {
         read(found.and_then(|row| row.map(record).transpose()))
     }
 
-    async fn unfinished(&self) -> Result<Vec<RunRecord>, StoreError> {
-        let rows = run::Entity::find()
-            .filter(is_active())
-            .order_by_asc(run::Column::CreatedAt)
-            .order_by_asc(run::Column::RunId)
-            .all(self.db.reads())
-            .await;
-        read(rows).map(records)
-    }
-
     async fn standing(&self, thread: Option<&ThreadId>, owner: &Owner) -> Result<Vec<RunStanding>, StoreError> {
-        let columns = [run::Column::RunId, run::Column::ThreadId, run::Column::Status, run::Column::CreatedAt];
+        let columns = [run::Column::RunId, run::Column::ThreadId, run::Column::Status, run::Column::CancelAction, run::Column::CreatedAt];
         let select = owned(thread.map_or_else(run::Entity::find, of_thread), owner)?.filter(is_active()).select_only().columns(columns);
         let select = select.order_by_asc(run::Column::CreatedAt).order_by_asc(run::Column::RunId);
-        let rows: Vec<(String, String, String, i64)> = read(select.into_tuple().all(self.db.reads()).await)?;
-        let standing = |(run, thread, status, at): (String, String, String, i64)| {
+        let rows: Vec<(String, String, String, Option<String>, i64)> = read(select.into_tuple().all(self.db.reads()).await)?;
+        let standing = |(run, thread, status, cancel, at): (String, String, String, Option<String>, i64)| {
             let (run_id, thread_id) = (RunId::parse(run).ok()?, ThreadId::parse(thread).ok()?);
-            Some(RunStanding { run_id, thread_id, status: RunStatus::parse(&status)?, created_at: moment(at) })
+            let (status, told_to_stop) = (RunStatus::parse(&status)?, cancel.is_some());
+            Some(RunStanding { run_id, thread_id, status, told_to_stop, created_at: moment(at) })
         };
         Ok(rows.into_iter().filter_map(standing).collect())
     }

@@ -48,6 +48,9 @@ pub(crate) fn new_row(new: &NewRun, status: RunStatus) -> run::Model {
         webhook: new.webhook.as_deref().map(plain),
         owner: status.is_owned().then(|| new.owner.to_string()),
         losses: 0,
+        place: 0,
+        due_at: (new.created_at > new.at).then(|| micros(new.created_at)),
+        started_at: None,
         created_at: micros(new.created_at),
         updated_at: micros(new.at),
     }
@@ -81,6 +84,11 @@ pub(crate) fn admitted(new: &NewRun, status: RunStatus) -> RunRecord {
 pub(crate) fn record(row: run::Model) -> Result<RunRecord, DbErr> {
     let id = row.run_id.clone();
     read(row).map_err(|reason| DbErr::Type(format!("run {id} is damaged: {reason}")))
+}
+
+/// Why a row cannot be read, if it cannot.
+pub(crate) fn readable(row: &run::Model) -> Result<(), String> {
+    read(row.clone()).map(drop)
 }
 
 /// Reads rows for a list, in which one unreadable row must not hide the others.
@@ -135,6 +143,7 @@ pub(crate) fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-fn from_word<T: DeserializeOwned>(word: String) -> Result<T, String> {
+/// A value from its stored word.
+pub(crate) fn from_word<T: DeserializeOwned>(word: String) -> Result<T, String> {
     serde_json::from_value(Value::String(word)).map_err(|error| error.to_string())
 }

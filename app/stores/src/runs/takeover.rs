@@ -8,7 +8,8 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, ExprTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
 use super::queue::claimed;
-use super::row::is_owned;
+use super::row::{is_owned, readable};
+use super::unreadable::end_unreadable;
 use crate::connect::Database;
 use crate::entity::{micros, run, thread};
 use crate::error::read;
@@ -23,7 +24,7 @@ pub(super) async fn take_over(db: &Database, node: &NodeId, now: DateTime<Utc>) 
         let Some((run, thread)) = read(next.one(db.reads()).await)? else { return Ok(None) };
         let args = (run, thread, node.clone(), micros(now));
         let taken = db.writes().run(args, |tx, (run, thread, node, now)| Box::pin(take(tx, run, thread, node, *now))).await?;
-        // Somebody else was faster there, so something has changed: look again.
+        // Somebody else was faster there, or the run could not be read: something has changed, so look again.
         if taken.is_some() {
             return Ok(taken);
         }
@@ -41,6 +42,10 @@ fn left(db: &impl ConnectionTrait) -> Select<run::Entity> {
 async fn take(tx: &DatabaseTransaction, run: &str, thread: &str, node: &NodeId, now: i64) -> Result<Option<Claimed>, TxError<StoreError>> {
     thread::Entity::find_by_id(thread).lock_exclusive().one(tx).await?;
     let Some(mut row) = left(tx).filter(run::Column::RunId.eq(run)).one(tx).await? else { return Ok(None) };
+    if let Err(why) = readable(&row) {
+        end_unreadable(tx, row, &why, now).await?;
+        return Ok(None);
+    }
     let taken = run::Entity::update_many()
         .col_expr(run::Column::Status, Expr::value(RunStatus::Starting.as_str()))
         .col_expr(run::Column::Attempt, Expr::col(run::Column::Attempt).add(1))
@@ -60,5 +65,5 @@ async fn take(tx: &DatabaseTransaction, run: &str, thread: &str, node: &NodeId, 
     row.attempt += 1;
     row.losses += 1;
     row.updated_at = now;
-    Ok(Some(claimed(row)?))
+    Ok(Some(claimed(tx, row).await?))
 }

@@ -1,5 +1,6 @@
 //! The runtime's ports in memory: for one process, for embedding without a server, and for tests. Products, not mocks.
 
+mod bell;
 mod calls;
 mod checkpoints;
 mod events;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 
+pub use bell::MemoryNodeBell;
 pub use stream_bridge::{InvalidOption, MemoryOptions, MemoryStreamBridge};
 
 use crate::clock::SystemClock;
@@ -37,6 +39,7 @@ pub fn runtime_in_memory(agents: Arc<dyn AgentResolver>) -> Result<RuntimeParts,
         delete: stores.clone(),
         ledger: stores.clone(),
         nodes: stores.clone(),
+        bell: Arc::new(MemoryNodeBell::default()),
         events: stores,
         agents,
         observer: Arc::new(NullObserver),
@@ -64,6 +67,10 @@ struct Tables {
 struct Run {
     record: RunRecord,
     order: u64,
+    /// Before this it must not begin.
+    due: Option<DateTime<Utc>>,
+    /// When it was first at work.
+    started: Option<DateTime<Utc>>,
     last_batch: u64,
     recipe: Option<Arc<Recipe>>,
     owner: Option<NodeId>,

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::MemoryStores;
 use crate::clock::{Clock, SystemClock};
 use crate::ids::NodeId;
-use crate::runtime::runs::store::{Lease, NodeRecord, NodeStore, OwnedRun, StoreError};
+use crate::runtime::runs::store::{Hold, Lease, NodeRecord, NodeStore, OwnedRun, StoreError};
 
 #[async_trait]
 impl NodeStore for MemoryStores {
@@ -37,6 +37,10 @@ impl NodeStore for MemoryStores {
             cancel: run.cancel,
         });
         Ok(owned.collect())
+    }
+
+    async fn hold(&self) -> Result<Hold, StoreError> {
+        Ok(Hold::Kept)
     }
 
     async fn list(&self) -> Result<Vec<NodeRecord>, StoreError> {

@@ -28,7 +28,11 @@ impl RunCreateStore for MemoryStores {
             None if run.if_not_exists == IfNotExists::Reject => return Err(AdmitError::ThreadNotFound(run.thread_id)),
             _ => {}
         }
-        let others = tables.unfinished(|record| record.thread_id == run.thread_id);
+        let others = tables.runs.values().filter(|other| !other.record.status.is_terminal() && other.record.thread_id == run.thread_id);
+        // A clock that is ahead makes no run later than one that was admitted after it.
+        let begins = |other: &Run| other.due.unwrap_or_else(|| other.record.created_at.min(run.created_at));
+        let mut others: Vec<_> = others.map(|other| RunRecord { created_at: begins(other), ..other.record.clone() }).collect();
+        others.sort_by_key(|other| other.created_at);
         let (status, stop) = match verdict(run.multitask, run.created_at, run.at, &others) {
             Verdict::Take(stop) => (RunStatus::Starting, stop),
             Verdict::Wait(stop) => (RunStatus::Pending, stop),
@@ -64,17 +68,29 @@ impl RunCreateStore for MemoryStores {
         tables.admitted += 1;
         let order = tables.admitted;
         let owner = status.is_owned().then_some(run.owner);
-        let row = Run { record: record.clone(), order, last_batch: 0, recipe: Some(run.recipe), owner, losses: 0, calls: HashMap::new() };
+        let due = (run.created_at > run.at).then_some(run.created_at);
+        let row = Run {
+            record: record.clone(),
+            order,
+            due,
+            started: None,
+            last_batch: 0,
+            recipe: Some(run.recipe),
+            owner,
+            losses: 0,
+            calls: HashMap::new(),
+        };
         tables.runs.insert(run.run_id, row);
         Ok(Admitted { run: record, displaced })
     }
 
     async fn claim(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
         let mut tables = self.0.lock();
-        let waiting = tables.unfinished(|record| !record.status.is_owned() && record.cancel.is_none() && record.created_at <= now);
         let free =
             |record: &RunRecord| tables.unfinished(|other| other.thread_id == record.thread_id && other.status.is_owned()).is_empty();
-        let Some(next) = waiting.iter().find(|record| free(record)).map(|record| record.run_id.clone()) else { return Ok(None) };
+        let due = |run: &&Run| run.waits() && run.due.is_none_or(|due| due <= now) && free(&run.record);
+        let next = tables.runs.values().filter(due).min_by_key(|run| run.order).map(|run| run.record.run_id.clone());
+        let Some(next) = next else { return Ok(None) };
         Ok(tables.runs.get_mut(&next).map(|run| run.given_to(node, now)))
     }
 
@@ -93,8 +109,7 @@ impl RunCreateStore for MemoryStores {
     }
 
     async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
-        let later = self.0.lock().unfinished(|record| !record.status.is_owned() && record.cancel.is_none() && record.created_at > now);
-        Ok(later.first().map(|record| record.created_at))
+        Ok(self.0.lock().runs.values().filter(|run| run.waits()).filter_map(|run| run.due).filter(|due| *due > now).min())
     }
 
     async fn request_cancel(&self, run: &RunId, action: CancelAction, at: DateTime<Utc>) -> Result<Option<RunRecord>, StoreError> {
@@ -141,6 +156,12 @@ impl RunCommitStore for MemoryStores {
         run.last_batch = run.last_batch.max(commit.batch);
         run.record.status = status;
         run.record.updated_at = commit.at;
+        if commit.advance == Some(RunStatus::Running) {
+            run.started.get_or_insert(commit.at);
+        }
+        if let Some(so_far) = commit.so_far {
+            run.record.completion = *so_far;
+        }
         if status == RunStatus::Pending && commit.advance.is_some() {
             // Given back: who had it must not write any more.
             run.record.attempt += 1;
@@ -210,16 +231,17 @@ impl RunQueryStore for MemoryStores {
         Ok(self.0.lock().active(thread))
     }
 
-    async fn unfinished(&self) -> Result<Vec<RunRecord>, StoreError> {
-        Ok(self.0.lock().unfinished(|_| true))
-    }
-
     async fn standing(&self, thread: Option<&ThreadId>, owner: &Owner) -> Result<Vec<RunStanding>, StoreError> {
         let owner = owner.resolve()?;
         let meant = |run: &RunRecord| owns(&owner, run) && thread.is_none_or(|thread| run.thread_id == *thread);
         let found = self.0.lock().unfinished(meant);
-        let standing =
-            |run: RunRecord| RunStanding { run_id: run.run_id, thread_id: run.thread_id, status: run.status, created_at: run.created_at };
+        let standing = |run: RunRecord| RunStanding {
+            told_to_stop: run.cancel.is_some(),
+            run_id: run.run_id,
+            thread_id: run.thread_id,
+            status: run.status,
+            created_at: run.created_at,
+        };
         Ok(found.into_iter().map(standing).collect())
     }
 }
@@ -253,12 +275,18 @@ fn owns(owner: &Option<String>, record: &RunRecord) -> bool {
 }
 
 impl Run {
+    /// Whether it waits and was not told to stop.
+    fn waits(&self) -> bool {
+        self.record.status == RunStatus::Pending && self.record.cancel.is_none()
+    }
+
     fn given_to(&mut self, node: &NodeId, now: DateTime<Utc>) -> Claimed {
         self.record.status = RunStatus::Starting;
         self.record.updated_at = now;
         self.owner = Some(node.clone());
         let recipe = self.recipe.as_deref().cloned().ok_or_else(|| "nothing was written down".to_owned());
-        Claimed { run: self.record.clone(), losses: self.losses, recipe }
+        let worked = self.started.and_then(|since| (now - since).to_std().ok()).unwrap_or_default();
+        Claimed { run: self.record.clone(), losses: self.losses, worked, recipe }
     }
 }
 

@@ -14,7 +14,7 @@ use super::membership;
 use super::parts::{RunLimits, RuntimeParts};
 use super::planner::plan;
 use super::queue;
-use super::record::RunRecord;
+use super::record::{RunCompletionData, RunRecord};
 use super::recovery;
 use super::registry::{Admission, RunRegistry, RunTicket};
 use super::spec::{CancelAction, RunSpec};
@@ -187,7 +187,7 @@ impl RunsFacade {
     /// Gives every run executed here back for another process, or the next one, to go on with, as shutdown does when its patience
     /// ends. What a run has reached is durable first.
     pub fn hand_over_all(&self) {
-        for live in self.registry.live.executed() {
+        for (_, live) in self.registry.live.executed() {
             live.stop(Stop::HandOver);
         }
     }
@@ -206,6 +206,9 @@ impl RunsFacade {
     async fn create(&self, mut spec: RunSpec) -> Result<RunHandle, RunError> {
         if self.parts.tasks.token().is_cancelled() {
             return Err(RunError::ShuttingDown);
+        }
+        if self.registry.membership.is_displaced() {
+            return Err(StoreError::Unavailable("another process has taken the store of this one".to_owned()).into());
         }
         let actor = actor_context::current().unwrap_or_else(|| ActorContext::user(actor_context::DEFAULT_USER_ID));
         let agent = self.parts.agents.resolve(&spec.assistant, &spec.config.options).await?;
@@ -240,6 +243,9 @@ impl RunsFacade {
     fn overlay(&self, mut record: RunRecord) -> RunRecord {
         if let Some(live) = self.registry.live(&record.run_id).filter(|_| !record.status.is_terminal()) {
             record.status = live.status();
+        }
+        if !record.status.is_terminal() {
+            record.completion = RunCompletionData::default();
         }
         record
     }

@@ -181,8 +181,9 @@ impl LiveRuns {
     }
 
     /// Those that are executed here, not those that wait.
-    pub(super) fn executed(&self) -> Vec<Arc<LiveRun>> {
-        self.0.lock().values().filter(|live| live.status() != RunStatus::Pending).cloned().collect()
+    pub(super) fn executed(&self) -> Vec<(RunId, Arc<LiveRun>)> {
+        let known = self.0.lock();
+        known.iter().filter(|(_, live)| live.status() != RunStatus::Pending).map(|(id, live)| (id.clone(), live.clone())).collect()
     }
 
     /// Those that wait for their turn or their time.

@@ -5,14 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
 use parking_lot::RwLock;
 use tokio::time::Instant;
 
+use super::bell::Ring;
 use super::live::Stop;
 use super::parts::RuntimeParts;
 use super::queue::end_unexecuted;
 use super::registry::RunRegistry;
-use super::store::{CommitError, Lease, OwnedRun, RunCommit, StoreError};
+use super::store::{CommitError, Hold, Lease, OwnedRun, RunCommit, StoreError};
 use crate::ids::{NodeId, RunId};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::tasks::TaskKind;
@@ -24,6 +27,9 @@ const RENEW: f64 = 0.3;
 /// How often it looks what became of its runs, with others and alone: cancels asked for elsewhere are seen by then.
 const LOOK_SHARED: Duration = Duration::from_millis(500);
 const LOOK_ALONE: Duration = Duration::from_secs(10);
+/// How often it asks whether others that must not be there are still kept out, and how long it waits for the answer.
+const HOLD: Duration = Duration::from_secs(2);
+const HOLD_LIMIT: Duration = Duration::from_secs(8);
 /// How often while the process ends.
 const LOOK_LAST: Duration = Duration::from_millis(20);
 
@@ -32,15 +38,30 @@ const LOOK_LAST: Duration = Duration::from_millis(20);
 pub(super) struct Membership {
     node: RwLock<NodeId>,
     shared: AtomicBool,
+    /// Whether another process works here that must not do so beside this one.
+    displaced: AtomicBool,
+    /// Whether this process came back to a store that another one may have left runs in.
+    returned: AtomicBool,
 }
 
 impl Membership {
     pub(super) fn new(node: NodeId) -> Self {
-        Self { node: RwLock::new(node), shared: AtomicBool::new(false) }
+        let no = || AtomicBool::new(false);
+        Self { node: RwLock::new(node), shared: no(), displaced: no(), returned: no() }
     }
 
     pub(super) fn node(&self) -> NodeId {
         self.node.read().clone()
+    }
+
+    /// Whether nothing may be begun here: another process has the store.
+    pub(super) fn is_displaced(&self) -> bool {
+        self.displaced.load(Ordering::Acquire)
+    }
+
+    /// Whether runs may have been left by others: always where others may be there, else once after each return.
+    pub(super) fn may_find_left(&self) -> bool {
+        self.is_shared() || self.returned.swap(false, Ordering::AcqRel)
     }
 
     /// Whether other processes may work on the same store.
@@ -55,9 +76,29 @@ pub(super) async fn join(registry: &Arc<RunRegistry>, ttl: Duration, parts: &Run
     let lease = parts.nodes.register(&registry.membership.node(), ttl).await?;
     let shared = lease != Lease::Alone;
     registry.membership.shared.store(shared, Ordering::Release);
-    let mut keeper = Keeper { registry: registry.clone(), parts: parts.clone(), ttl, shared, sent, strays: HashSet::new() };
+    let mut keeper =
+        Keeper { registry: registry.clone(), parts: parts.clone(), ttl, shared, sent, held: sent, looked: sent, strays: HashSet::new() };
     parts.tasks.spawn(TaskKind::Service, "membership", async move { keeper.keep().await });
+    let (registry, rings, stop) = (registry.clone(), parts.bell.listen(), parts.tasks.token().clone());
+    parts.tasks.spawn(TaskKind::Service, "node bell", async move { stop.run_until_cancelled(answer(&registry, rings)).await });
     Ok(())
+}
+
+/// Looks at what others rang for, if it is of interest here.
+async fn answer(registry: &RunRegistry, mut rings: BoxStream<'static, Ring>) {
+    while let Some(ring) = rings.next().await {
+        match ring {
+            Ring::Cancelled(run) if registry.live(&run).is_some() => registry.look.notify_one(),
+            Ring::Cancelled(_) => {}
+            Ring::Waiting => registry.doorbell.ring(),
+            Ring::Ended(_) if registry.live.any_waiting() => registry.doorbell.ring(),
+            Ring::Ended(_) => {}
+            Ring::Missed => {
+                registry.look.notify_one();
+                registry.doorbell.ring();
+            }
+        }
+    }
 }
 
 struct Keeper {
@@ -67,6 +108,9 @@ struct Keeper {
     shared: bool,
     /// When the last renewal that was confirmed was sent.
     sent: Instant,
+    /// When it last asked whether others are kept out, and when it last looked what became of its runs.
+    held: Instant,
+    looked: Instant,
     /// Runs that this process owned without working on them when it last looked.
     strays: HashSet<RunId>,
 }
@@ -74,23 +118,24 @@ struct Keeper {
 impl Keeper {
     async fn keep(&mut self) {
         let stop = self.parts.tasks.token().clone();
-        let look = if self.shared { LOOK_SHARED } else { LOOK_ALONE };
+        let pause = if self.shared { LOOK_SHARED } else { HOLD };
         loop {
             if stop.is_cancelled() && self.registry.live.executed().is_empty() {
                 return self.leave().await;
             }
             // While the process ends, its last run is not waited for longer than it takes.
-            let pause = if stop.is_cancelled() { LOOK_LAST } else { look };
-            tokio::select! {
+            let pause = if stop.is_cancelled() { LOOK_LAST } else { pause };
+            let rang = tokio::select! {
                 () = stop.cancelled(), if !stop.is_cancelled() => continue,
-                () = tokio::time::sleep(pause) => {}
-            }
-            if !self.shared {
-                self.look().await;
+                () = self.registry.look.notified() => true,
+                () = tokio::time::sleep(pause) => false,
+            };
+            if !self.shared || self.registry.membership.is_displaced() {
+                self.hold_and_look(rang).await;
                 continue;
             }
             let deadline = self.sent + self.ttl.mul_f64(1.0 - MARGIN);
-            if tokio::time::timeout_at(deadline, self.renew_and_look()).await.is_err() {
+            if tokio::time::timeout_at(deadline, self.renew_and_look(rang)).await.is_err() {
                 tracing::error!("the lease of this process is about to lapse: its runs are given up for others to take");
                 self.fence();
                 self.enter_anew().await;
@@ -98,25 +143,71 @@ impl Keeper {
         }
     }
 
-    async fn renew_and_look(&mut self) {
-        if self.sent.elapsed() >= self.ttl.mul_f64(RENEW) {
-            let sent = Instant::now();
-            match self.parts.nodes.renew(&self.registry.membership.node(), self.ttl).await {
-                Ok(true) => self.sent = sent,
-                Ok(false) => {
-                    tracing::error!("the lease of this process lapsed: others have taken its runs");
-                    self.fence();
-                    return self.enter_anew().await;
-                }
-                Err(error) => tracing::warn!(%error, "the lease of this process is not renewed yet"),
-            }
+    /// Where no lease lapses: alone, or while there is none.
+    async fn hold_and_look(&mut self, rang: bool) {
+        if !rang && self.held.elapsed() >= HOLD && tokio::time::timeout(HOLD_LIMIT, self.hold()).await.is_err() {
+            tracing::warn!("whether this process still has its store cannot be found out: the store does not answer");
         }
-        self.look().await;
+        if !self.registry.membership.is_displaced() && (rang || self.looked.elapsed() >= LOOK_ALONE) {
+            self.look(rang).await;
+        }
+    }
+
+    /// Sees to it that others are kept out that must not be there. Where that broke, one of them may have come.
+    async fn hold(&mut self) {
+        self.held = Instant::now();
+        match self.parts.nodes.hold().await {
+            Ok(Hold::Kept) => {}
+            Ok(Hold::Retaken) if self.registry.membership.is_displaced() => self.enter_anew().await,
+            Ok(Hold::Retaken) => {
+                tracing::warn!("the session that keeps this process's place in its store broke, and is there again");
+                self.renew().await;
+            }
+            Ok(Hold::Lost) => self.make_way(),
+            Err(error) => tracing::warn!(%error, "whether this process still has its store cannot be found out"),
+        }
+    }
+
+    /// Nothing is begun or gone on with here while another process has the store.
+    fn make_way(&self) {
+        if !self.registry.membership.displaced.swap(true, Ordering::AcqRel) {
+            tracing::error!(
+                "another process has taken the store of this one, which it must not share with it: runs here are given up and none is \
+                 admitted until that process ends"
+            );
+        }
+        self.fence();
+    }
+
+    async fn renew_and_look(&mut self, rang: bool) {
+        if !rang && self.held.elapsed() >= HOLD {
+            self.hold().await;
+        }
+        if self.registry.membership.is_displaced() {
+            return;
+        }
+        if self.sent.elapsed() >= self.ttl.mul_f64(RENEW) {
+            self.renew().await;
+        }
+        self.look(rang).await;
+    }
+
+    async fn renew(&mut self) {
+        let sent = Instant::now();
+        match self.parts.nodes.renew(&self.registry.membership.node(), self.ttl).await {
+            Ok(true) => self.sent = sent,
+            Ok(false) => {
+                tracing::error!("the lease of this process lapsed: others have taken its runs");
+                self.fence();
+                self.enter_anew().await;
+            }
+            Err(error) => tracing::warn!(%error, "the lease of this process is not renewed yet"),
+        }
     }
 
     /// Stops everything that is executed here, without another word to the store.
     fn fence(&self) {
-        self.registry.live.executed().iter().for_each(|live| live.stop(Stop::Fence));
+        self.registry.live.executed().iter().for_each(|(_, live)| live.stop(Stop::Fence));
     }
 
     /// A lease that lapsed is never revived: the process comes back as another one.
@@ -124,9 +215,14 @@ impl Keeper {
         let node = self.parts.ids.node_id();
         loop {
             let sent = Instant::now();
-            match tokio::time::timeout(self.ttl.mul_f64(RENEW), self.parts.nodes.register(&node, self.ttl)).await {
-                Ok(Ok(_)) => {
-                    *self.registry.membership.node.write() = node;
+            match tokio::time::timeout(self.ttl.mul_f64(RENEW), self.register(&node)).await {
+                Ok(Ok(false)) => return self.make_way(),
+                Ok(Ok(true)) => {
+                    let membership = &self.registry.membership;
+                    *membership.node.write() = node;
+                    membership.displaced.store(false, Ordering::Release);
+                    membership.returned.store(true, Ordering::Release);
+                    self.registry.doorbell.ring();
                     self.sent = sent;
                     // What was admitted in between belongs to the one that is gone.
                     self.fence();
@@ -143,24 +239,44 @@ impl Keeper {
         }
     }
 
-    /// Does what others wrote down for this process, and gives back what it owns without knowing.
-    async fn look(&mut self) {
+    /// `false` when another process has the store.
+    async fn register(&self, node: &NodeId) -> Result<bool, StoreError> {
+        if self.parts.nodes.hold().await? == Hold::Lost {
+            return Ok(false);
+        }
+        self.parts.nodes.register(node, self.ttl).await.map(|_| true)
+    }
+
+    /// Does what others wrote down for this process, lets go of what is not its own any more, and gives back what it owns without
+    /// knowing; not for a ring, which may come between a claim and its handle.
+    async fn look(&mut self, rang: bool) {
+        if !rang {
+            self.looked = Instant::now();
+        }
+        // Before the store is asked: what begins meanwhile may be missing in its answer.
+        let executed = self.registry.live.executed();
         let owned = match self.parts.nodes.owned(&self.registry.membership.node()).await {
             Ok(owned) => owned,
             Err(error) => return tracing::warn!(%error, "the runs of this process cannot be read"),
         };
+        let own: HashSet<_> = owned.iter().map(|run| &run.run_id).collect();
+        // One that has just ended here looks the same, and heeds nothing any more.
+        executed.iter().filter(|(run_id, _)| !own.contains(run_id)).for_each(|(_, live)| live.stop(Stop::Fence));
         let mut strays = HashSet::new();
         for run in owned {
             // A handle that waits is of a run whose claim was never heard of.
             match (self.registry.live(&run.run_id).filter(|live| !live.is_waiting()), run.cancel) {
                 (Some(live), Some(action)) => live.stop(Stop::Cancel(action)),
                 (Some(_), None) => {}
+                (None, _) if rang => {}
                 // One that just ended looks the same, once.
                 (None, _) if !self.strays.contains(&run.run_id) => drop(strays.insert(run.run_id)),
                 (None, _) => self.give_back(run).await,
             }
         }
-        self.strays = strays;
+        if !rang {
+            self.strays = strays;
+        }
     }
 
     /// A claim whose answer was lost: somebody has to work on the run.
@@ -172,6 +288,7 @@ impl Keeper {
         match self.parts.commit.commit(commit).await {
             Ok(()) => {
                 tracing::warn!(run_id = %run.run_id, "gave back a run that was taken and never begun");
+                self.parts.bell.ring(Ring::Waiting);
                 self.registry.doorbell.ring();
             }
             Err(CommitError::Store(error)) => tracing::warn!(run_id = %run.run_id, %error, "a run cannot be given back yet"),
@@ -196,3 +313,7 @@ impl Keeper {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "membership_tests.rs"]
+mod tests;

@@ -3,6 +3,7 @@
 //! A run's way, file by file: [`RunsFacade`] takes a [`RunSpec`]; `planner` decides; [`RunRegistry`] admits; `supervisor`
 //! launches; `execution` runs; `stream_service` and `wait_service` tell its viewers.
 
+mod bell;
 mod callbacks;
 mod error;
 mod execution;
@@ -28,6 +29,7 @@ mod thread_service;
 mod ttl;
 mod wait_service;
 
+pub use bell::{NodeBell, Ring};
 pub use error::RunError;
 pub use facade::RunsFacade;
 pub use live::{RunOutcome, RunValues};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::bell::NodeBell;
 use super::observer::RunObserver;
 use super::spec::Recovery;
 use super::store::{NodeStore, RunCommitStore, RunCreateStore, RunDeleteStore, RunEventStore, RunQueryStore, ToolLedger};
@@ -32,6 +33,8 @@ pub struct RuntimeParts {
     pub ledger: Arc<dyn ToolLedger>,
     /// Knows which processes live.
     pub nodes: Arc<dyn NodeStore>,
+    /// Tells other processes over the same store to look.
+    pub bell: Arc<dyn NodeBell>,
     /// Reads the journal.
     pub events: Arc<dyn RunEventStore>,
     /// Finds agents.

@@ -12,17 +12,19 @@ use parking_lot::RwLock;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::bell::Ring;
 use super::error::RunError;
 use super::live::{RunOutcome, Stop};
 use super::parts::{RunLimits, RuntimeParts};
 use super::planner::plan;
 use super::record::{LOST_ERROR, RunRecord, ThreadStatus};
-use super::recovery::{self, Fate, ORPHAN_RECOVERED, ROLLED_BACK, fate};
+use super::recovery::{self, Ending, Fate, ORPHAN_RECOVERED, ROLLED_BACK, fate};
 use super::registry::{RunRegistry, RunTicket};
 use super::spec::{CancelAction, IfNotExists, RunScope};
 use super::status::RunStatus;
 use super::store::{Claimed, RunCommit, RunEnd, StoreError};
 use super::supervisor::launch;
+use crate::ids::RunId;
 use crate::runtime::actor_context::{self, Owner};
 use crate::runtime::serialization::error_frame;
 use crate::runtime::stream_bridge::{StreamKey, TerminalKind};
@@ -72,7 +74,7 @@ pub(super) fn open(registry: &Arc<RunRegistry>, limits: &Arc<RwLock<RunLimits>>,
         // What was claimed is started: looking is not given up half way.
         while !stop.is_cancelled() {
             let pause = queue.start_all().await;
-            if queue.registry.membership.is_shared() && looked.elapsed() >= LOOK {
+            if looked.elapsed() >= LOOK && queue.registry.membership.may_find_left() {
                 looked = Instant::now();
                 queue.take_over_all().await;
                 queue.follow_elsewhere().await;
@@ -112,7 +114,7 @@ impl Queue {
 
     async fn try_start_all(&self) -> Result<Duration, StoreError> {
         loop {
-            if self.parts.tasks.token().is_cancelled() {
+            if self.is_idle() {
                 // What waits is for the next process.
                 return Ok(LOOK);
             }
@@ -125,6 +127,11 @@ impl Queue {
         }
     }
 
+    /// Whether nothing is to be begun: the process ends, or another one has the store.
+    fn is_idle(&self) -> bool {
+        self.parts.tasks.token().is_cancelled() || self.registry.membership.is_displaced()
+    }
+
     async fn take_over_all(&self) {
         match self.try_take_over_all().await {
             Ok(0) => {}
@@ -135,7 +142,7 @@ impl Queue {
 
     async fn try_take_over_all(&self) -> Result<usize, StoreError> {
         let mut taken = 0;
-        while !self.parts.tasks.token().is_cancelled() {
+        while !self.is_idle() {
             let next = self.parts.create.take_over(&self.registry.membership.node(), self.parts.clock.now()).await?;
             let Some(claimed) = next else { break };
             self.begin(claimed).await;
@@ -179,7 +186,9 @@ impl Queue {
 
 /// Starts a run whose turn has come, from what was written down of it, or ends it if it lost too much.
 async fn start(claimed: Claimed, limits: RunLimits, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
-    let Claimed { run, losses, recipe } = claimed;
+    let Claimed { run, losses, worked, recipe } = claimed;
+    // The limit is the run's, whoever works on it.
+    let limits = RunLimits { wall_clock: limits.wall_clock.saturating_sub(worked), ..limits };
     let live = registry.live.for_attempt(&run.run_id);
     live.set_status(RunStatus::Starting);
     // A cancel that came between the claim and the handle found nobody to tell.
@@ -214,34 +223,24 @@ async fn start(claimed: Claimed, limits: RunLimits, registry: &Arc<RunRegistry>,
 }
 
 /// Ends a run whose turn has come and that cannot be started.
-async fn give_up(run: &RunRecord, reason: &'static str, why: &str, registry: &RunRegistry, parts: &RuntimeParts) {
+async fn give_up(run: &RunRecord, reason: &'static str, why: &str, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
     tracing::error!(run_id = %run.run_id, reason = why, "a run cannot be started");
-    recovery::end_orphan(run, reason, why, parts).await;
-    if run.cancel == Some(CancelAction::Interrupt) {
-        return close(run, RunOutcome { status: RunStatus::Interrupted, error: None, values: None }, registry, parts).await;
-    }
-    let key = StreamKey { run_id: run.run_id.clone(), attempt: run.attempt };
-    let data = error_frame(LOST_ERROR, why).data.into_bytes();
-    if let Err(error) = parts.bridge.publish_terminal(&key, TerminalKind::Error, Some(data)).await {
-        tracing::warn!(run_id = %run.run_id, %error, "the end did not reach the stream");
-    }
-    close(
-        run,
-        RunOutcome { status: RunStatus::Error, error: Some((LOST_ERROR.to_owned(), why.to_owned())), values: None },
-        registry,
-        parts,
-    )
-    .await;
+    let ending = recovery::end_orphan(run, reason, why, parts).await;
+    let (status, error) = match run.cancel {
+        Some(CancelAction::Interrupt) => (RunStatus::Interrupted, None),
+        _ => (RunStatus::Error, Some((LOST_ERROR.to_owned(), why.to_owned()))),
+    };
+    close(ending, run, RunOutcome { status, error, values: None }, registry, parts).await;
 }
 
 /// Ends a run that was told to stop, and that nobody executes although it was at work or taken before.
-pub(super) async fn end_unexecuted(run: &RunRecord, registry: &RunRegistry, parts: &RuntimeParts) {
+pub(super) async fn end_unexecuted(run: &RunRecord, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
     give_up(run, ORPHAN_RECOVERED, recovery::LOST, registry, parts).await;
 }
 
 /// Ends a run that waits and was told to stop. Who waits for it is told; unless it was at work before, it leaves nothing in its
 /// thread.
-pub(super) async fn end_unstarted(run: &RunRecord, registry: &RunRegistry, parts: &RuntimeParts) {
+pub(super) async fn end_unstarted(run: &RunRecord, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
     if run.attempt > 1 {
         return end_unexecuted(run, registry, parts).await;
     }
@@ -263,12 +262,32 @@ pub(super) async fn end_unstarted(run: &RunRecord, registry: &RunRegistry, parts
         }),
         ..RunCommit::new(run.run_id.clone(), run.thread_id.clone(), run.attempt, parts.clock.now())
     };
-    recovery::end_somehow(commit, parts).await;
-    close(run, RunOutcome { status, error: None, values: None }, registry, parts).await;
+    let ending = recovery::store_end(commit, parts).await;
+    close(ending, run, RunOutcome { status, error: None, values: None }, registry, parts).await;
 }
 
-/// Tells viewers and waiters of a run that never began.
-async fn close(run: &RunRecord, outcome: RunOutcome, registry: &RunRegistry, parts: &RuntimeParts) {
+/// Tells viewers and waiters how a run ended on which nobody works, once that is durable: at once, or when the store is back.
+async fn close(ending: Ending, run: &RunRecord, outcome: RunOutcome, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
+    match ending {
+        Ending::Stored => tell(run, outcome, registry, parts).await,
+        Ending::Refused => let_go(&run.run_id, registry),
+        Ending::Later(_) => {
+            let (run, registry, then) = (run.clone(), registry.clone(), parts.clone());
+            parts.tasks.spawn(TaskKind::Service, "run end", async move {
+                if ending.stored(&then).await { tell(&run, outcome, &registry, &then).await } else { let_go(&run.run_id, &registry) }
+            });
+        }
+    }
+}
+
+async fn tell(run: &RunRecord, outcome: RunOutcome, registry: &RunRegistry, parts: &RuntimeParts) {
+    if let Some((name, text)) = &outcome.error {
+        let key = StreamKey { run_id: run.run_id.clone(), attempt: run.attempt };
+        let data = error_frame(name, text).data.into_bytes();
+        if let Err(error) = parts.bridge.publish_terminal(&key, TerminalKind::Error, Some(data)).await {
+            tracing::warn!(run_id = %run.run_id, %error, "the end did not reach the stream");
+        }
+    }
     parts.bridge.cancel(&run.run_id).await;
     parts.bridge.cleanup(&run.run_id, Duration::from_secs(60)).await;
     if let Some(live) = registry.live.get(&run.run_id) {
@@ -276,7 +295,16 @@ async fn close(run: &RunRecord, outcome: RunOutcome, registry: &RunRegistry, par
         live.set_status(outcome.status);
         live.finished(outcome);
     }
+    parts.bell.ring(Ring::Ended(run.run_id.clone()));
     registry.doorbell.ring();
+}
+
+/// The store knows more of the run than this process does.
+fn let_go(run_id: &RunId, registry: &RunRegistry) {
+    if let Some(live) = registry.live.get(run_id) {
+        registry.live.remove(run_id);
+        live.left();
+    }
 }
 
 #[cfg(test)]

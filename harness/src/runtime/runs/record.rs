@@ -44,7 +44,7 @@ pub struct RunRecord {
     pub error_name: Option<String>,
     /// Why it stopped early, such as `loop_capped` or `orphan_recovered`.
     pub stop_reason: Option<String>,
-    /// What it added up to; zeros until it is over.
+    /// What it adds up to, as far as that is stored; viewers see it once it is over.
     pub completion: RunCompletionData,
     /// When it was accepted, or for a delayed run when it may begin. Runs of a thread begin in this order.
     pub created_at: DateTime<Utc>,
@@ -87,10 +87,39 @@ pub struct RunCompletionData {
 }
 
 impl RunCompletionData {
+    /// The sum of this and what came later.
+    #[must_use]
+    pub fn and(mut self, later: Self) -> Self {
+        self.total_input_tokens += later.total_input_tokens;
+        self.total_output_tokens += later.total_output_tokens;
+        self.total_tokens += later.total_tokens;
+        self.llm_call_count += later.llm_call_count;
+        self.lead_agent_tokens += later.lead_agent_tokens;
+        self.subagent_tokens += later.subagent_tokens;
+        self.middleware_tokens += later.middleware_tokens;
+        self.message_count += later.message_count;
+        self.last_ai_message = later.last_ai_message.or(self.last_ai_message);
+        self.first_human_message = self.first_human_message.or(later.first_human_message);
+        for (model, used) in later.token_usage_by_model {
+            let held = self.token_usage_by_model.entry(model).or_insert_with(|| Value::Object(Map::new()));
+            add_up(held, used);
+        }
+        self
+    }
+
     /// The same without what was said.
     #[must_use]
     pub fn without_text(self) -> Self {
         Self { last_ai_message: None, first_human_message: None, ..self }
+    }
+}
+
+/// Adds the counts of one object to those of another.
+fn add_up(held: &mut Value, more: Value) {
+    let (Value::Object(held), Value::Object(more)) = (held, more) else { return };
+    for (what, count) in more {
+        let sum = held.get(&what).and_then(Value::as_u64).unwrap_or(0) + count.as_u64().unwrap_or(0);
+        held.insert(what, sum.into());
     }
 }
 

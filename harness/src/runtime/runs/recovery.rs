@@ -1,5 +1,6 @@
 //! After a crash: what becomes of the runs that nobody works on any more. What their callers were told was accepted is never lost.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -17,7 +18,6 @@ use crate::ids::{RunId, ThreadId};
 use crate::messages::Message;
 use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, HistoryQuery};
-use crate::runtime::tasks::TaskKind;
 use crate::state::{StateUpdate, ThreadState};
 
 /// The stop reason of a run whose process died.
@@ -63,11 +63,18 @@ pub(super) fn fate(run: &RunRecord, spec: &RunSpec, losses: u32, limits: &RunLim
 
 /// Ends what was told to stop while it waited, by a process that did not live to do it. What else waits begins here and nowhere
 /// else if this process has the store for itself: then it is made known, so that who asks for it waits for its turn.
-pub(super) async fn find_waiting(registry: &RunRegistry, parts: &RuntimeParts) -> Result<(), RunError> {
-    let unfinished = parts.query.unfinished().await?;
-    for run in unfinished.iter().filter(|run| !run.status.is_owned()) {
-        if run.cancel.is_some() {
-            end_unstarted(run, registry, parts).await;
+pub(super) async fn find_waiting(registry: &Arc<RunRegistry>, parts: &RuntimeParts) -> Result<(), RunError> {
+    let standing = parts.query.standing(None, &Owner::None).await?;
+    for run in standing.iter().filter(|run| !run.status.is_owned()) {
+        if run.told_to_stop {
+            match parts.query.get(&run.run_id, &Owner::None).await {
+                Ok(Some(run)) if run.status == RunStatus::Pending => end_unstarted(&run, registry, parts).await,
+                Ok(_) => {}
+                Err(StoreError::Failed(why)) => {
+                    tracing::error!(run_id = %run.run_id, why, "a run that was told to stop while it waited cannot be read");
+                }
+                Err(error) => return Err(error.into()),
+            }
         } else if !registry.membership.is_shared() {
             registry.live.get_or_insert(&run.run_id).set_waiting(true);
         }
@@ -75,8 +82,19 @@ pub(super) async fn find_waiting(registry: &RunRegistry, parts: &RuntimeParts) -
     Ok(())
 }
 
-/// Ends one run that this process owns and nobody executes, because of `why`. A store that fails is asked again later.
-pub(super) async fn end_orphan(run: &RunRecord, reason: &'static str, why: &str, parts: &RuntimeParts) {
+/// What became of an end.
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// It is durable.
+    Stored,
+    /// The run is over by somebody else's word, or belongs to another attempt.
+    Refused,
+    /// The store failed; this is to be written yet.
+    Later(Box<RunCommit>),
+}
+
+/// Ends one run that this process owns and nobody executes, because of `why`.
+pub(super) async fn end_orphan(run: &RunRecord, reason: &'static str, why: &str, parts: &RuntimeParts) -> Ending {
     let rolled_back = run.cancel == Some(CancelAction::Rollback);
     let restored = if rolled_back { Ok((Vec::new(), Vec::new())) } else { lost_input(run, parts).await };
     let (checkpoints, events) = restored.unwrap_or_else(|error| {
@@ -107,32 +125,43 @@ pub(super) async fn end_orphan(run: &RunRecord, reason: &'static str, why: &str,
         ..RunCommit::new(run.run_id.clone(), run.thread_id.clone(), run.attempt, parts.clock.now())
     };
     tracing::warn!(run_id = %run.run_id, thread_id = %run.thread_id, %status, reason = stop_reason, "ending a run that nobody executes");
-    end_somehow(commit, parts).await;
+    let ending = store_end(commit, parts).await;
     if rolled_back && let Err(error) = parts.events.delete_run(&run.thread_id, &run.run_id).await {
         tracing::warn!(run_id = %run.run_id, %error, "the journal rows of a rolled-back run stay");
     }
+    ending
 }
 
-/// Stores an end; when the store fails, tries again in the background for as long as the process lives.
-pub(super) async fn end_somehow(commit: RunCommit, parts: &RuntimeParts) {
+/// Stores an end, if the store is there.
+pub(super) async fn store_end(commit: RunCommit, parts: &RuntimeParts) -> Ending {
     match parts.commit.commit(commit.clone()).await {
-        Ok(()) => {}
+        Ok(()) => Ending::Stored,
         Err(CommitError::Store(error)) => {
             tracing::error!(run_id = %commit.run_id, %error, "the end of a run cannot be stored yet");
-            keep_trying(commit, parts);
+            Ending::Later(Box::new(commit))
         }
-        Err(refused) => tracing::info!(run_id = %commit.run_id, reason = %refused, "an unfinished run was ended by somebody else"),
+        Err(refused) => {
+            tracing::info!(run_id = %commit.run_id, reason = %refused, "an unfinished run was ended by somebody else");
+            Ending::Refused
+        }
     }
 }
 
-/// Stores an end that nobody waits for any more.
-fn keep_trying(end: RunCommit, parts: &RuntimeParts) {
-    let then = parts.clone();
-    parts.tasks.spawn(TaskKind::Service, "run end", async move {
-        if !matches!(until_stored(&end, &then).await, Err(CommitError::Store(_))) {
-            tracing::info!(run_id = %end.run_id, "the end of the run is stored at last");
+impl Ending {
+    /// Waits until the end is durable, for as long as the process lives. `false` when it is not this one that ends the run.
+    pub(super) async fn stored(self, parts: &RuntimeParts) -> bool {
+        match self {
+            Self::Stored => true,
+            Self::Refused => false,
+            Self::Later(end) => {
+                let stored = until_stored(&end, parts).await.is_ok();
+                if stored {
+                    tracing::info!(run_id = %end.run_id, "the end of the run is stored at last");
+                }
+                stored
+            }
         }
-    });
+    }
 }
 
 /// Tries to store an end for as long as the process lives. A store error says that the process ends.

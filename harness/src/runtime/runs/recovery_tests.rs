@@ -1,8 +1,11 @@
 //! What becomes of runs whose process is gone: over memory stores that two processes see one after the other.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
+use chrono::TimeDelta;
 use futures_util::{FutureExt, StreamExt};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -10,16 +13,17 @@ use tokio::sync::mpsc;
 use super::super::tests::{BEAT, as_user, over, spec, texts, thread};
 use super::super::*;
 use super::{Fate, LOST, fate};
-use crate::messages::Message;
+use crate::clock::ManualClock;
+use crate::messages::{Message, UsageMetadata};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::agent::{
-    Agent, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart, AgentStream, AssistantInfo, RunContext, StepEvent, StopKind,
-    UnknownAssistant,
+    Agent, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart, AgentStream, AssistantInfo, ModelCallRecord, RunContext,
+    StepEvent, StopKind, UnknownAssistant,
 };
-use crate::runtime::checkpoint::PendingTask;
+use crate::runtime::checkpoint::{HistoryQuery, PendingTask};
 use crate::runtime::memory::{MemoryOptions, MemoryStreamBridge, runtime_in_memory};
-use crate::runtime::runs::store::{EventQuery, NewRun, Recipe};
-use crate::runtime::stream_bridge::{ResumeFrom, StreamItem};
+use crate::runtime::runs::store::{CommitError, EventQuery, NewRun, Recipe, RunCommit, RunCommitStore, StoreError};
+use crate::runtime::stream_bridge::{ResumeFrom, StreamItem, StreamKey};
 use crate::state::StateUpdate;
 use crate::testkit::{new_run, record};
 
@@ -32,6 +36,14 @@ impl Agent for TwoSteps {
         let driver = async move {
             let second = input.start == AgentStart::Continue && input.machine == Some(json!({ "said": 1 }));
             let text = if second { "second" } else { "first" };
+            ctx.sink.emit(AgentEvent::ModelCall(ModelCallRecord {
+                call_id: text.to_owned(),
+                caller: "lead_agent".to_owned(),
+                model: "small".to_owned(),
+                message: Message::ai(text),
+                usage: Some(UsageMetadata { input_tokens: 3, output_tokens: 2, total_tokens: 5, ..UsageMetadata::default() }),
+                latency_ms: 1,
+            }));
             let update = StateUpdate::messages([Message::ai(text).with(|body| body.id = Some(ctx.ids.message_id()))]);
             let mut state = input.state;
             state.apply(update.clone(), &*ctx.ids)?;
@@ -181,6 +193,8 @@ async fn a_run_that_is_handed_over_is_no_loss_and_goes_on() {
         let before = process();
         before.recover().await.unwrap();
         let run = stuck(&before, spec("any")).await;
+        // As a process that ends does: it takes nothing any more.
+        before.parts().tasks.token().cancel();
         before.hand_over_all();
         while stored(&before, &run).await.status != RunStatus::Pending {
             tokio::task::yield_now().await;
@@ -230,4 +244,113 @@ fn what_becomes_of_a_run_follows_from_its_losses_and_what_was_asked_for() {
     assert_eq!(fate(&stopped, &plain, 1, &limits), Fate::End(ORPHAN_RECOVERED, LOST));
     let unforgiving = RunLimits { recovery: Recovery::Fail, ..limits };
     assert_eq!(fate(&run, &plain, 1, &unforgiving), Fate::End(ORPHAN_RECOVERED, LOST));
+}
+
+#[tokio::test]
+async fn what_a_run_cost_is_the_sum_over_its_attempts() {
+    as_user(async {
+        let before = process();
+        let run = stuck(&before, spec("any")).await;
+        assert_eq!(before.get_run(None, &run.run_id).await.unwrap().unwrap().completion, RunCompletionData::default());
+        let after = after(&before);
+        after.recover().await.unwrap();
+        after.join_wait(None, &run.run_id).await.unwrap();
+        let cost = stored(&after, &run).await.completion;
+        assert_eq!((cost.llm_call_count, cost.total_tokens, cost.lead_agent_tokens), (2, 10, 10));
+        assert_eq!(cost.token_usage_by_model["small"], json!({ "input_tokens": 6, "output_tokens": 4, "total_tokens": 10 }));
+        assert_eq!((cost.first_human_message.as_deref(), cost.last_ai_message.as_deref()), (Some("hello"), Some("second")));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_lost_run_cost_is_known_although_nobody_goes_on_with_it() {
+    as_user(async {
+        let before = process();
+        let run = stuck(&before, RunSpec { recovery: Some(Recovery::Fail), ..spec("any") }).await;
+        let after = after(&before);
+        after.recover().await.unwrap();
+        let ended = stored(&after, &run).await;
+        assert_eq!((ended.status, ended.completion.total_tokens), (RunStatus::Error, 5));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_time_limit_of_a_run_counts_from_its_first_start() {
+    as_user(async {
+        let before = process();
+        let run = stuck(&before, spec("any")).await;
+        let later = before.parts().clock.now() + TimeDelta::days(2);
+        let after = over(RuntimeParts { clock: Arc::new(ManualClock::starting_at(later)), ..after(&before).parts().clone() });
+        after.recover().await.unwrap();
+        let outcome = after.join_wait(None, &run.run_id).await.unwrap();
+        assert!(matches!(outcome, WaitOutcome::Failed { name, .. } if name == "TimeoutError"));
+        assert_eq!(stored(&after, &run).await.status, RunStatus::Timeout);
+    })
+    .await;
+}
+
+/// A store of commits that is away while it is told so.
+#[derive(Debug)]
+struct Away {
+    store: Arc<dyn RunCommitStore>,
+    away: AtomicBool,
+}
+
+#[async_trait]
+impl RunCommitStore for Away {
+    async fn commit(&self, commit: RunCommit) -> Result<(), CommitError> {
+        if self.away.load(Ordering::Relaxed) {
+            return Err(StoreError::Unavailable("away".to_owned()).into());
+        }
+        self.store.commit(commit).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_told_of_an_end_before_it_is_stored() {
+    as_user(async {
+        let before = process();
+        let run = stuck(&before, RunSpec { recovery: Some(Recovery::Fail), ..spec("any") }).await;
+        let after = after(&before);
+        let commit = Arc::new(Away { store: after.parts().commit.clone(), away: AtomicBool::new(true) });
+        let after = over(RuntimeParts { commit: commit.clone(), ..after.parts().clone() });
+        after.recover().await.unwrap();
+        let mut outcome = Box::pin(after.join_wait(None, &run.run_id));
+        assert!(tokio::time::timeout(Duration::from_secs(30), &mut outcome).await.is_err(), "it may not be over");
+        let key = StreamKey { run_id: run.run_id.clone(), attempt: 2 };
+        after.parts().bridge.publish(&key, "values".into(), bytes::Bytes::from_static(b"{}").into()).await.expect("no end was published");
+        commit.away.store(false, Ordering::Relaxed);
+        assert!(matches!(outcome.await.unwrap(), WaitOutcome::Failed { .. }));
+        assert_eq!(stored(&after, &run).await.status, RunStatus::Error);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_waits_for_a_run_that_ended_elsewhere_with_its_thread_gets_its_last_state() {
+    as_user(async {
+        let here = process();
+        let there = over(here.parts().clone());
+        let scope = RunScope::Stateless { temporary: true };
+        let (run, outcome) = here.create_for_waiting(RunSpec { scope, durability: Durability::Sync, ..spec("any") }).await.unwrap();
+        while here
+            .parts()
+            .checkpointer
+            .list_meta(&run.thread_id, &HistoryQuery { limit: 9, ..HistoryQuery::default() })
+            .await
+            .unwrap()
+            .len()
+            < 3
+        {
+            tokio::task::yield_now().await;
+        }
+        here.parts().tasks.token().cancel();
+        here.hand_over_all();
+        there.recover().await.unwrap();
+        assert_eq!(texts(&outcome.await), ["hello", "first", "second"]);
+        assert!(there.parts().checkpointer.get(&run.thread_id, None).await.unwrap().is_none(), "the thread is gone");
+    })
+    .await;
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use tokio::sync::broadcast;
+use tokio::sync::{Notify, broadcast};
 
+use super::bell::Ring;
 use super::error::RunError;
 use super::live::{LiveRun, LiveRuns, Stop};
 use super::membership::Membership;
@@ -45,6 +46,8 @@ pub(super) enum Admission {
 pub struct RunRegistry {
     pub(super) live: LiveRuns,
     pub(super) doorbell: Doorbell,
+    /// Has the membership look at what became of its runs.
+    pub(super) look: Notify,
     pub(super) membership: Membership,
     /// Says on which thread a run begins here.
     pub(super) launches: broadcast::Sender<ThreadId>,
@@ -59,6 +62,7 @@ impl RunRegistry {
         Self {
             live: LiveRuns::default(),
             doorbell: Doorbell::default(),
+            look: Notify::new(),
             membership: Membership::new(node),
             launches: broadcast::Sender::new(LAUNCHES_KEPT),
         }
@@ -96,11 +100,20 @@ impl RunRegistry {
             self.stop(run, parts).await;
         }
         let ticket = RunTicket { record: admitted.run, live };
-        Ok(if ticket.record.status.is_owned() { Admission::Now(ticket) } else { Admission::Later(ticket) })
+        if ticket.record.status.is_owned() {
+            return Ok(Admission::Now(ticket));
+        }
+        parts.bell.ring(Ring::Waiting);
+        Ok(Admission::Later(ticket))
     }
 
     /// Writes the intent to cancel, then acts on it.
-    pub(super) async fn request_cancel(&self, run_id: &RunId, action: CancelAction, parts: &RuntimeParts) -> Result<(), RunError> {
+    pub(super) async fn request_cancel(
+        self: &Arc<Self>,
+        run_id: &RunId,
+        action: CancelAction,
+        parts: &RuntimeParts,
+    ) -> Result<(), RunError> {
         let Some(record) = parts.create.request_cancel(run_id, action, parts.clock.now()).await? else {
             return Err(RunError::NotFound(run_id.clone()));
         };
@@ -109,14 +122,16 @@ impl RunRegistry {
     }
 
     /// Stops a run that is durably told to stop: ends it if it waits, tells it if it is executed here.
-    async fn stop(&self, record: &RunRecord, parts: &RuntimeParts) {
+    async fn stop(self: &Arc<Self>, record: &RunRecord, parts: &RuntimeParts) {
         if record.status.is_terminal() {
             return;
         }
         if !record.status.is_owned() {
             end_unstarted(record, self, parts).await;
-        } else if let Some(live) = self.live.get(&record.run_id) {
+        } else if let Some(live) = self.live.get(&record.run_id).filter(|live| !live.is_waiting()) {
             live.stop(Stop::Cancel(record.cancel.unwrap_or(CancelAction::Interrupt)));
+        } else {
+            parts.bell.ring(Ring::Cancelled(record.run_id.clone()));
         }
     }
 
@@ -165,7 +180,8 @@ fn abandon(run_id: RunId, made_at: DateTime<Utc>, registry: &Arc<RunRegistry>, p
             }
             let waits_or_works_here = !run.status.is_owned() || registry.live(&run_id).is_some();
             if !waits_or_works_here {
-                return recovery::end_orphan(&run, ORPHAN_RECOVERED, recovery::LOST, &parts).await;
+                recovery::end_orphan(&run, ORPHAN_RECOVERED, recovery::LOST, &parts).await.stored(&parts).await;
+                return;
             }
             match registry.request_cancel(&run_id, CancelAction::Interrupt, &parts).await {
                 Ok(()) => return,

@@ -15,7 +15,7 @@ use super::store::RunQueryStore;
 use crate::ids::RunId;
 use crate::runtime::actor_context::Owner;
 use crate::runtime::serialization::error_frame;
-use crate::runtime::stream_bridge::{EventId, Heartbeat, StreamEvent, StreamItem, TerminalKind};
+use crate::runtime::stream_bridge::{EventId, Gap, Heartbeat, StreamEvent, StreamItem, TerminalKind};
 
 /// Nothing came for so long: the store is asked how the run stands. An end is believed when it is found a second time, so that
 /// one that is on its way through the bridge comes first.
@@ -31,14 +31,17 @@ pub(super) fn terminal_of(record: &RunRecord) -> Option<TerminalKind> {
     }
 }
 
-/// The end of a run whose events are gone, after event `last`; an active one that nobody here can stream is aborted, so that the
-/// client comes back.
-pub(super) fn leftover(record: &RunRecord, last: u64) -> Vec<StreamItem> {
+/// The end of a run whose events are gone after `last`, and a gap before it for who has seen some or waited for them; an active
+/// one that nobody here can stream is aborted, so that the client comes back.
+pub(super) fn leftover(record: &RunRecord, last: Option<EventId>, gap: bool) -> Vec<StreamItem> {
     let Some(kind) = terminal_of(record) else { return vec![StreamItem::Aborted] };
+    let id = EventId { seq: last.map_or(0, |last| last.seq) + 1, attempt: record.attempt };
     let mut items = Vec::new();
+    if gap {
+        items.push(StreamItem::Gap(Gap::new(&record.run_id, last, id, id)));
+    }
     if kind == TerminalKind::Error {
         let data = error_frame(record.error_name(), record.error.as_deref().unwrap_or("the run failed")).data;
-        let id = EventId { seq: last + 1, attempt: record.attempt };
         items.push(StreamItem::Event(StreamEvent { id, event: "error".into(), data }));
     }
     items.push(StreamItem::End(kind));
@@ -51,7 +54,7 @@ pub(super) fn until_stored_end(
     run_id: &RunId,
     query: Arc<dyn RunQueryStore>,
 ) -> BoxStream<'static, StreamItem> {
-    let watch = Watch { items, run_id: run_id.clone(), query, silence: Heartbeat::every(SILENCE), last: 0, ended: false };
+    let watch = Watch { items, run_id: run_id.clone(), query, silence: Heartbeat::every(SILENCE), last: None, ended: false };
     stream::unfold(Some(watch), |watch| async { watch?.next().await }).flat_map(stream::iter).boxed()
 }
 
@@ -60,7 +63,7 @@ struct Watch {
     run_id: RunId,
     query: Arc<dyn RunQueryStore>,
     silence: Option<Heartbeat>,
-    last: u64,
+    last: Option<EventId>,
     /// The store said so when it was last asked.
     ended: bool,
 }
@@ -74,7 +77,7 @@ impl Watch {
                 item = self.items.next() => {
                     let item = item?;
                     if let StreamItem::Event(event) = &item {
-                        self.last = event.id.seq;
+                        self.last = Some(event.id);
                         self.ended = false;
                         self.silence.iter_mut().for_each(|silence| silence.put_off(Instant::now()));
                     }
@@ -84,7 +87,8 @@ impl Watch {
                     Ok(Some(run)) => {
                         let ended = terminal_of(&run).is_some();
                         if ended && self.ended {
-                            return Some((leftover(&run, self.last), None));
+                            // What its owner said last may never have come through the bridge.
+                            return Some((leftover(&run, self.last, true), None));
                         }
                         self.ended = ended;
                     }
@@ -121,8 +125,32 @@ mod tests {
             let began = Instant::now();
             let rest: Vec<_> = stream.items.collect().await;
             assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
-            let [StreamItem::Event(error), StreamItem::End(TerminalKind::Error)] = &rest[..] else { panic!("{rest:?}") };
+            let [StreamItem::Gap(gap), StreamItem::Event(error), StreamItem::End(TerminalKind::Error)] = &rest[..] else {
+                panic!("{rest:?}")
+            };
+            assert_eq!(gap.requested_event_id.as_deref(), Some("1-1"));
             assert_eq!((error.id.seq, &*error.event), (2, "error"));
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn who_comes_back_to_a_run_whose_events_are_gone_gets_a_gap_and_its_end() {
+        as_user(async {
+            let facade = facade();
+            let parts = facade.parts().clone();
+            let run = parts.create.admit(crate::testkit::new_run("left", "t1")).await.unwrap().run;
+            end_orphan(&run, ORPHAN_RECOVERED, LOST, &parts).await;
+            let seen = EventId { seq: 7, attempt: 1 };
+            let stream = facade.join_stream(None, &run.run_id, ResumeFrom::After(seen), BEAT).await.unwrap();
+            let items: Vec<_> = stream.items.collect().await;
+            let [StreamItem::Gap(gap), StreamItem::Event(error), StreamItem::End(TerminalKind::Error)] = &items[..] else {
+                panic!("{items:?}")
+            };
+            assert_eq!((gap.requested_event_id.as_deref(), error.id.seq), (Some("7-1"), 8));
+            let stream = facade.join_stream(None, &run.run_id, ResumeFrom::Start, BEAT).await.unwrap();
+            let items: Vec<_> = stream.items.collect().await;
+            assert!(matches!(items[..], [StreamItem::Event(_), StreamItem::End(TerminalKind::Error)]), "who saw nothing misses nothing");
         })
         .await;
     }

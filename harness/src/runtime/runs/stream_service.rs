@@ -15,7 +15,7 @@ use super::status::RunStatus;
 use super::stored_end::{leftover, terminal_of, until_stored_end};
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
-use crate::runtime::stream_bridge::{ResumeFrom, ResumeResult, StreamItem, Subscription};
+use crate::runtime::stream_bridge::{BridgeError, EventId, ResumeFrom, ResumeResult, StreamItem, Subscription};
 
 /// How long, and how often, a run that is at work somewhere is looked for. Within the time that taking it over may need.
 const OPENING_LIMIT: Duration = Duration::from_secs(20);
@@ -59,15 +59,34 @@ pub(super) async fn subscribe(
         }
         None => {}
     }
-    let subscription = found(record, from, heartbeat, registry, parts).await?;
-    let (resume, items) = if subscription.resume == ResumeResult::Unknown {
-        // The bridge has forgotten the run, or never knew it. What the store says of it is still an answer.
-        let record = parts.query.get(&record.run_id, &Owner::None).await?.unwrap_or_else(|| record.clone());
-        (terminal_of(&record).map_or(ResumeResult::Unknown, ResumeResult::Ended), stream::iter(leftover(&record, 0)).boxed())
-    } else {
-        (subscription.resume, watched(subscription.items, &record.run_id, registry, parts))
+    let (resume, items) = match found(record, from, heartbeat, registry, parts).await {
+        Ok(Subscription { resume: ResumeResult::Unknown, .. }) => {
+            // The bridge has forgotten the run, or never knew it. What the store says of it is still an answer.
+            let record = parts.query.get(&record.run_id, &Owner::None).await?.unwrap_or_else(|| record.clone());
+            let resume = terminal_of(&record).map_or(ResumeResult::Unknown, ResumeResult::Ended);
+            let last = last_seen(from);
+            (resume, stream::iter(leftover(&record, last, last.is_some())).boxed())
+        }
+        Ok(subscription) => (subscription.resume, watched(subscription.items, &record.run_id, registry, parts)),
+        Err(RunError::Bridge(BridgeError::Transport(why))) => {
+            // Its events cannot be had; how it ended can, if it did.
+            let stored = parts.query.get(&record.run_id, &Owner::None).await?;
+            let Some((record, kind)) = stored.and_then(|record| terminal_of(&record).map(|kind| (record, kind))) else {
+                return Err(BridgeError::Transport(why).into());
+            };
+            (ResumeResult::Ended(kind), stream::iter(leftover(&record, last_seen(from), true)).boxed())
+        }
+        Err(error) => return Err(error),
     };
     Ok(RunStream { run_id: record.run_id.clone(), thread_id: record.thread_id.clone(), resume, items })
+}
+
+/// The last event that a viewer has seen.
+fn last_seen(from: ResumeFrom) -> Option<EventId> {
+    match from {
+        ResumeFrom::After(id) => Some(id),
+        _ => None,
+    }
 }
 
 /// The bridge's stream of a run. With several processes it may open a moment from now: the run is being taken by one of them.

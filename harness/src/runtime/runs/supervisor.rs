@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 
+use super::bell::Ring;
 use super::execution;
 use super::live::{LiveRun, RunOutcome, Stop};
 use super::parts::RuntimeParts;
@@ -45,11 +46,14 @@ pub(super) fn launch(ticket: RunTicket, plan: ExecutionPlan, registry: &Arc<RunR
             let execution = AssertUnwindSafe(execution::run(plan, record, parts.clone(), live.clone()));
             let outcome = match execution.catch_unwind().await {
                 Ok(outcome) => outcome,
-                Err(panic) => Some(end_panicked(&run_id, attempt, &panic_text(panic.as_ref()), &parts).await),
+                Err(panic) => end_panicked(&run_id, attempt, &panic_text(panic.as_ref()), &parts).await,
             };
             registry.live.remove_exactly(&run_id, &live);
             match outcome {
-                Some(outcome) => live.finished(outcome),
+                Some(outcome) => {
+                    parts.bell.ring(Ring::Ended(run_id));
+                    live.finished(outcome);
+                }
                 None => live.left(),
             }
             if registry.live.any_waiting() {
@@ -65,15 +69,22 @@ pub(super) fn launch(ticket: RunTicket, plan: ExecutionPlan, registry: &Arc<RunR
 }
 
 /// What an agent does wrong is caught within the execution. This is for the rest: the run ends all the same, as if its process
-/// had died.
-async fn end_panicked(run_id: &RunId, attempt: u32, panic: &str, parts: &RuntimeParts) -> RunOutcome {
+/// had died. Nobody is told before that is durable.
+async fn end_panicked(run_id: &RunId, attempt: u32, panic: &str, parts: &RuntimeParts) -> Option<RunOutcome> {
     tracing::error!(panic, "the execution of a run panicked");
     match parts.query.get(run_id, &Owner::None).await {
         Ok(Some(run)) if !run.status.is_terminal() && run.attempt == attempt => {
-            recovery::end_orphan(&run, ORPHAN_RECOVERED, recovery::LOST, parts).await;
+            let ending = recovery::end_orphan(&run, ORPHAN_RECOVERED, recovery::LOST, parts).await;
+            if !ending.stored(parts).await {
+                return None;
+            }
         }
-        Ok(_) => {}
-        Err(error) => tracing::error!(%error, "the run cannot be read; it is recovered at the next start"),
+        Ok(Some(run)) if run.attempt == attempt => {}
+        Ok(_) => return None,
+        Err(error) => {
+            tracing::error!(%error, "the run cannot be read; it is recovered at the next start");
+            return None;
+        }
     }
     let (name, text) = ("InternalError", "the run failed unexpectedly");
     let key = StreamKey { run_id: run_id.clone(), attempt };
@@ -81,5 +92,5 @@ async fn end_panicked(run_id: &RunId, attempt: u32, panic: &str, parts: &Runtime
     if let Err(error) = parts.bridge.publish_terminal(&key, TerminalKind::Error, Some(data)).await {
         tracing::warn!(%error, "the end did not reach the stream");
     }
-    RunOutcome { status: RunStatus::Error, error: Some((name.to_owned(), text.to_owned())), values: None }
+    Some(RunOutcome { status: RunStatus::Error, error: Some((name.to_owned(), text.to_owned())), values: None })
 }

@@ -125,6 +125,8 @@ struct Viewer {
 struct Current {
     run: RunRecord,
     items: BoxStream<'static, StreamItem>,
+    /// Whether a gap was the last that came.
+    gapped: bool,
 }
 
 impl Viewer {
@@ -170,7 +172,8 @@ impl Viewer {
                     return Some(ThreadItem::RunDone(self.after, run));
                 }
                 // What is gone is gone; what comes is still shown.
-                Some(StreamItem::Gap(_)) => {
+                Some(StreamItem::Gap(_)) => current.gapped = true,
+                None if current.gapped => {
                     self.after = ThreadEventId { begun, seq: 0 };
                     self.tail = Some(current.run.run_id.clone());
                     self.current = None;
@@ -204,7 +207,7 @@ impl Viewer {
             let found = self.parts.bridge.subscribe(&run.run_id, from, self.heartbeat).await?;
             if found.resume != ResumeResult::Unknown {
                 let items = watched(found.items, &run.run_id, &self.registry, &self.parts);
-                self.current = Some(Current { run, items });
+                self.current = Some(Current { run, items, gapped: false });
                 return Ok(true);
             }
             if !run.status.is_terminal() {

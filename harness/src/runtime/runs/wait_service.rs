@@ -3,22 +3,27 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt;
 
 use super::error::RunError;
 use super::live::RunOutcome;
 use super::parts::RuntimeParts;
-use super::record::RunRecord;
+use super::record::{LOST_ERROR, RunRecord};
 use super::registry::RunRegistry;
 use super::status::RunStatus;
 use super::store::StoreError;
 use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::HistoryQuery;
 use crate::runtime::serialization::values_json;
+use crate::runtime::stream_bridge::{ResumeFrom, StreamItem};
 
 /// How often the store is asked for the end of a run that is executed elsewhere.
 const REMOTE_POLL: Duration = Duration::from_millis(100);
 /// The same while the store does not answer.
 const UNAVAILABLE_POLL: Duration = Duration::from_secs(1);
+
+/// How long the events of a run that ended elsewhere are read.
+const SHOWN_LIMIT: Duration = Duration::from_secs(10);
 
 /// What a waiting caller gets.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,15 +97,43 @@ pub(super) async fn wait(record: &RunRecord, registry: &RunRegistry, parts: &Run
         Over::Here(outcome) => return Ok(outcome.into()),
         Over::Stored(record) => record,
     };
-    let values = last_values(&record, parts).await?;
+    let values = match last_values(&record, parts).await? {
+        // A temporary thread went with the run.
+        None => last_shown(&record, parts).await,
+        values => values,
+    };
     Ok(match record.status {
         RunStatus::Error | RunStatus::Timeout => WaitOutcome::Failed {
             name: record.error_name().to_owned(),
             message: record.error.unwrap_or_else(|| "the run failed".to_owned()),
             values,
         },
+        RunStatus::Success if values.is_none() => WaitOutcome::Failed {
+            name: LOST_ERROR.to_owned(),
+            message: "the run ended well in another process, and its last state is gone with its thread".to_owned(),
+            values: None,
+        },
         _ => WaitOutcome::Values(values.unwrap_or_else(|| Bytes::from_static(b"{}"))),
     })
+}
+
+/// The last state that the run's viewers were shown, as far as its events are left.
+async fn last_shown(record: &RunRecord, parts: &RuntimeParts) -> Option<Bytes> {
+    let read = async {
+        let mut subscription = parts.bridge.subscribe(&record.run_id, ResumeFrom::Start, Duration::ZERO).await.ok()?;
+        let mut last = None;
+        while let Some(item) = subscription.items.next().await {
+            match item {
+                StreamItem::Event(event) if event.event == "values" => last = Some(event.data.into_bytes()),
+                StreamItem::Event(_) | StreamItem::Heartbeat => {}
+                StreamItem::End(_) => return last,
+                // What is behind a hole may be newer.
+                StreamItem::Gap(_) | StreamItem::Aborted => return None,
+            }
+        }
+        None
+    };
+    tokio::time::timeout(SHOWN_LIMIT, read).await.ok().flatten()
 }
 
 /// The state at the last checkpoint that the run wrote.

@@ -90,7 +90,8 @@ pub enum StreamItem {
     Event(StreamEvent),
     /// Nothing happened for the asked time; shows that the stream lives.
     Heartbeat,
-    /// Events between the cursor and what is kept are gone. The stream closes after it, without an end.
+    /// Events between the cursor and what is kept are gone. The stream closes after it, with an end
+    /// only if none of the run's events is left to come back for.
     Gap(Gap),
     /// The run's real end, exactly once and last.
     End(TerminalKind),

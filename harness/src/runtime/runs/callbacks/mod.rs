@@ -18,11 +18,14 @@ pub(super) struct Callbacks {
     pub(super) events: RunEventCallback,
     tokens: RunTokenCallback,
     title: RunTitleCallback,
+    /// What former attempts added up to.
+    former: RunCompletionData,
 }
 
 impl Callbacks {
-    pub(super) fn new(events: RunEventCallback) -> Self {
-        Self { events, tokens: RunTokenCallback::default(), title: RunTitleCallback::default() }
+    /// Of a run whose former attempts added up to `former`.
+    pub(super) fn new(events: RunEventCallback, former: RunCompletionData) -> Self {
+        Self { events, tokens: RunTokenCallback::default(), title: RunTitleCallback::default(), former }
     }
 
     /// Hears of one event. Tokens are none of its business and cost nothing.
@@ -43,9 +46,9 @@ impl Callbacks {
         self.events.flush()
     }
 
-    /// What the run adds up to so far.
+    /// What the run adds up to so far, over all attempts.
     pub(super) fn completion_data(&self) -> RunCompletionData {
-        self.tokens.completion_data(self.events.message_count(), self.events.first_human_text())
+        self.former.clone().and(self.tokens.completion_data(self.events.message_count(), self.events.first_human_text()))
     }
 
     /// The title the run saw.

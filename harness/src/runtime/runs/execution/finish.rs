@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::super::bell::Ring;
 use super::super::live::{RunOutcome, RunValues};
 use super::super::observer::{LifecycleKind, RunLifecycleEvent};
 use super::super::record::ThreadStatus;
@@ -107,7 +108,9 @@ impl Execution {
         while let Ok(line) = self.lines.try_recv() {
             self.journal.call(line);
         }
-        self.journal.give_back().await
+        self.journal.give_back().await?;
+        self.parts.bell.ring(Ring::Waiting);
+        Ok(())
     }
 
     /// Forgets what only viewers under way still need.

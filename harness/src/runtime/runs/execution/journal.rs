@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::super::parts::RuntimeParts;
-use super::super::record::RunRecord;
+use super::super::record::{RunCompletionData, RunRecord};
 use super::super::recovery::until_stored;
 use super::super::status::RunStatus;
 use super::super::store::{CallProgress, CommitError, NewRunEvent, RunCommit, RunEnd, StoreError};
@@ -91,6 +91,11 @@ impl Journal {
         }
         self.set_due();
         settled
+    }
+
+    /// Takes what the run adds up to so far; it is written with what comes next.
+    pub(super) fn adds_up_to(&mut self, so_far: RunCompletionData) {
+        self.gathered.so_far = Some(Box::new(so_far));
     }
 
     /// Takes what became of a call. Somebody waits for it, so it is due now.
@@ -222,6 +227,7 @@ impl Journal {
             events: std::mem::take(&mut self.gathered.events),
             checkpoints: std::mem::take(&mut self.gathered.checkpoints),
             calls: std::mem::take(&mut self.gathered.calls),
+            so_far: self.gathered.so_far.take(),
             at: self.parts.clock.now(),
             ..self.gathered.clone()
         };

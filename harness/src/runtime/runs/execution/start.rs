@@ -35,7 +35,7 @@ impl Execution {
             calls,
             lines,
             journal: Journal::new(&record, parts.clone()),
-            callbacks: Callbacks::new(events),
+            callbacks: Callbacks::new(events, record.completion.clone()),
             encoder: encoder(&plan, &record, &parts),
             frames: vec![metadata_frame(&record.run_id, &record.thread_id, record.attempt)],
             partial: PartialAnswer::default(),

@@ -186,6 +186,7 @@ impl Execution {
             });
             return Ok(());
         }
+        self.journal.adds_up_to(self.callbacks.completion_data());
         self.journal.checkpoint(write).await?;
         if self.plan.durability == Durability::Sync {
             self.journal.settled().await?;

@@ -14,7 +14,7 @@ mod webhooks;
 pub use calls::{CallEntry, CallProgress, ToolLedger};
 pub use error::{AdmitError, CommitError, StoreError};
 pub use events::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, category};
-pub use nodes::{Lease, NodeRecord, NodeStore, OwnedRun};
+pub use nodes::{Hold, Lease, NodeRecord, NodeStore, OwnedRun};
 pub use runs::{
     Admitted, Claimed, NewRun, Recipe, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunListQuery, RunQueryStore,
     RunStanding,

@@ -18,6 +18,17 @@ pub enum Lease {
     Shared(Duration),
 }
 
+/// Whether a process still keeps out those that must not work beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// It does, without a break since it was last asked.
+    Kept,
+    /// It does again, or for the first time: others may have come and gone since it was last asked.
+    Retaken,
+    /// Another process has come that must not be there beside this one.
+    Lost,
+}
+
 /// A process as others see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeRecord {
@@ -58,6 +69,9 @@ pub trait NodeStore: Send + Sync + std::fmt::Debug {
 
     /// The runs that the process owns.
     async fn owned(&self, node: &NodeId) -> Result<Vec<OwnedRun>, StoreError>;
+
+    /// Whether those are still kept out that must not work beside this process. What kept them out and broke is put up again.
+    async fn hold(&self) -> Result<Hold, StoreError>;
 
     /// Processes whose lease is valid, the oldest first.
     async fn list(&self) -> Result<Vec<NodeRecord>, StoreError>;

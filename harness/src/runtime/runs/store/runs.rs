@@ -1,6 +1,7 @@
 //! Creating, writing, reading and deleting runs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -80,13 +81,17 @@ pub struct Claimed {
     pub run: RunRecord,
     /// How many of its owners died with it.
     pub losses: u32,
+    /// How long ago it was first at work, by the store's clock; zero if it never was.
+    pub worked: Duration,
     /// What to start it from, or why that cannot be read.
     pub recipe: Result<Recipe, String>,
 }
 
 /// Admits runs, and gives those that wait to who starts them.
 ///
-/// Runs of a thread begin in the order of `created_at`, then of their ids, one at a time; different threads are independent.
+/// Runs of a thread begin in the order in which they were admitted, one at a time, whatever clock made their `created_at`; one that
+/// waits for its time lets those behind it pass until then. Different threads are independent. A run that cannot be read is ended
+/// as an error by who finds it, and keeps nobody waiting.
 #[async_trait]
 pub trait RunCreateStore: Send + Sync + std::fmt::Debug {
     /// Does what [`verdict`](crate::runtime::runs::verdict) says of the run, in one transaction with the run's row, the thread's
@@ -94,7 +99,7 @@ pub trait RunCreateStore: Send + Sync + std::fmt::Debug {
     /// one gets the slot.
     async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError>;
 
-    /// Takes the oldest run that waits, is due at `now`, was not told to stop, and whose thread's slot is free. It is `starting`
+    /// Takes the first run of a thread that waits, is due at `now`, was not told to stop, and whose thread's slot is free. It is `starting`
     /// then, `updated_at` is `now`, and no other call gets it.
     async fn claim(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError>;
 
@@ -154,6 +159,8 @@ pub struct RunCommit {
     pub checkpoints: Vec<CheckpointWrite>,
     /// What the ledger shall say of calls, in order.
     pub calls: Vec<CallEntry>,
+    /// What the run adds up to so far; later attempts go on from there.
+    pub so_far: Option<Box<RunCompletionData>>,
     /// The end.
     pub end: Option<RunEnd>,
     /// Now.
@@ -164,7 +171,7 @@ impl RunCommit {
     /// A commit that writes nothing yet.
     pub fn new(run_id: RunId, thread_id: ThreadId, attempt: u32, at: DateTime<Utc>) -> Self {
         let (events, checkpoints, calls) = (Vec::new(), Vec::new(), Vec::new());
-        Self { run_id, thread_id, attempt, batch: 0, advance: None, events, checkpoints, calls, end: None, at }
+        Self { run_id, thread_id, attempt, batch: 0, advance: None, events, checkpoints, calls, so_far: None, end: None, at }
     }
 
     /// The same commit for a run that another may take now.
@@ -210,9 +217,6 @@ pub trait RunQueryStore: Send + Sync + std::fmt::Debug {
     /// An unfinished run of the thread: the one that holds the slot, or else the first that waits.
     async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError>;
 
-    /// All runs that are not over, oldest first: recovery after a restart.
-    async fn unfinished(&self) -> Result<Vec<RunRecord>, StoreError>;
-
     /// Where the owner's runs stand that are not over, oldest first; of one thread if asked. Nothing else of them is read.
     async fn standing(&self, thread: Option<&ThreadId>, owner: &Owner) -> Result<Vec<RunStanding>, StoreError>;
 }
@@ -226,6 +230,8 @@ pub struct RunStanding {
     pub thread_id: ThreadId,
     /// How far it is.
     pub status: RunStatus,
+    /// Whether it was told to stop.
+    pub told_to_stop: bool,
     /// When it was accepted, or when it may begin.
     pub created_at: DateTime<Utc>,
 }

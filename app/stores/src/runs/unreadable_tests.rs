@@ -1,0 +1,87 @@
+//! Rows that make no sense end, and keep nobody waiting.
+
+use std::time::Duration;
+
+use harness::runtime::actor_context::Owner;
+use harness::runtime::runs::store::{NewRun, NodeStore, RunCreateStore, RunListQuery, RunQueryStore};
+use harness::runtime::runs::{MultitaskStrategy, RunStatus};
+use harness::runtime::tasks::Tasks;
+use harness::testkit::{at, new_run, node, run, thread};
+use sea_orm::ConnectionTrait;
+
+use super::UNREADABLE;
+use crate::{Database, DatabaseConfig, SqlNodeStore, SqlRunStore};
+
+async fn open(tasks: &Tasks) -> (Database, SqlRunStore) {
+    let db = Database::open(&DatabaseConfig::Memory, tasks).await.unwrap();
+    (db.clone(), SqlRunStore::new(db))
+}
+
+async fn spoil(db: &Database, run: &str, column: &str) {
+    db.reads().execute_unprepared(&format!("UPDATE runs SET {column} WHERE run_id = '{run}'")).await.unwrap();
+}
+
+/// What somebody sees of the run that was ended.
+async fn expect_ended(runs: &SqlRunStore, id: &str, why: &str) {
+    let ended = runs.get(&run(id), &Owner::None).await.unwrap().unwrap();
+    assert_eq!((ended.status, ended.stop_reason.as_deref()), (RunStatus::Error, Some(UNREADABLE)));
+    assert!(ended.error.as_deref().unwrap().contains(why), "{:?}", ended.error);
+    let listed = runs.list(&ended.thread_id, &RunListQuery { limit: 9, ..RunListQuery::default() }, &Owner::None).await.unwrap();
+    assert!(listed.iter().any(|run| run.run_id == ended.run_id));
+}
+
+const SPOILS: [(&str, &str); 4] = [
+    ("kwargs_json = '{\"input\": '", "EOF"),
+    ("metadata_json = '[]'", "sequence"),
+    ("multitask_strategy = 'queue-jump'", "queue-jump"),
+    ("attempt = 99999999999", "out of range"),
+];
+
+#[tokio::test]
+async fn a_waiting_run_that_cannot_be_read_ends_and_the_next_one_begins() {
+    for (column, why) in SPOILS {
+        let tasks = Tasks::new();
+        let (db, runs) = open(&tasks).await;
+        for id in ["bad", "good"] {
+            let late = NewRun { created_at: at(5), multitask: MultitaskStrategy::Enqueue, ..new_run(id, &format!("thread-{id}")) };
+            runs.admit(late).await.unwrap();
+        }
+        spoil(&db, "bad", column).await;
+        let claimed = runs.claim(&node("n1"), at(9)).await.unwrap().unwrap();
+        assert_eq!(claimed.run.run_id, run("good"), "{column}");
+        assert!(runs.claim(&node("n1"), at(9)).await.unwrap().is_none());
+        expect_ended(&runs, "bad", why).await;
+        // Its thread is free.
+        runs.admit(new_run("next", "thread-bad")).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_lost_run_that_cannot_be_read_ends_and_the_others_are_taken_over() {
+    for (column, why) in SPOILS {
+        let tasks = Tasks::new();
+        let (db, runs) = open(&tasks).await;
+        for id in ["bad", "good"] {
+            runs.admit(new_run(id, &format!("thread-{id}"))).await.unwrap();
+        }
+        spoil(&db, "bad", column).await;
+        SqlNodeStore::new(db.clone()).register(&node("n2"), Duration::from_secs(60)).await.unwrap();
+        let taken = runs.take_over(&node("n2"), at(9)).await.unwrap().unwrap();
+        assert_eq!(taken.run.run_id, run("good"), "{column}");
+        assert!(runs.take_over(&node("n2"), at(9)).await.unwrap().is_none());
+        expect_ended(&runs, "bad", why).await;
+        runs.admit(new_run("next", "thread-bad")).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_status_of_the_future_stops_neither_lists_nor_others() {
+    let tasks = Tasks::new();
+    let (db, runs) = open(&tasks).await;
+    runs.admit(new_run("odd", "t1")).await.unwrap();
+    spoil(&db, "odd", "status = 'suspended'").await;
+    runs.admit(new_run("next", "t1")).await.unwrap();
+    let listed = runs.list(&thread("t1"), &RunListQuery { limit: 9, ..RunListQuery::default() }, &Owner::None).await.unwrap();
+    assert_eq!(listed.into_iter().map(|run| run.run_id).collect::<Vec<_>>(), [run("next")]);
+    assert_eq!(RunQueryStore::standing(&runs, None, &Owner::None).await.unwrap().len(), 1);
+}
