@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests that need more than Rust: the official LangGraph SDKs against a real gateway, the
 # conformance suite of the platform's API, the React hook in a browser, requests made from the OpenAPI document, Postgres,
-# Redis, and gateways that are killed.
+# Redis, gateways that are killed, and validators for the examples of deploy/.
 # What they need is installed when it is missing. What cannot be installed is named, and the run fails: nothing is
 # skipped.
 #
@@ -9,13 +9,14 @@
 #   DEERFLOW_BIN_DIR  folder with the freshly built binaries of the workspace (`deerflow` and the helpers of tests/bin)
 #   SDK_PYTHON        Python with the packages of tests/sdk/python/requirements.txt
 #   FUZZ_PYTHON       Python with the packages of tests/openapi/requirements.txt
+#   DEPLOY_PYTHON     Python with the packages of tests/deploy/requirements.txt
 # and, for Node, the packages of each package.json below in the `node_modules` beside it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 source ./packages.sh
 
-suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh browser/run.sh openapi/run.sh postgres/run.sh redis/run.sh
-    cluster/run.sh)
+suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh browser/run.sh openapi/run.sh deploy/run.sh
+    postgres/run.sh redis/run.sh cluster/run.sh)
 node_at_least=20
 missing=()
 
@@ -59,10 +60,11 @@ prepare_redis() {
 }
 
 echo "== preparing"
-for folder in sdk/python openapi; do
+for folder in sdk/python openapi deploy; do
     prepare_python "$folder" || missing+=("Python 3 with the packages of tests/$folder/requirements.txt")
 done
 export SDK_PYTHON=$PWD/sdk/python/.venv/bin/python FUZZ_PYTHON=$PWD/openapi/.venv/bin/python
+export DEPLOY_PYTHON=$PWD/deploy/.venv/bin/python
 prepare_node || missing+=("Node $node_at_least or later with the packages of tests/sdk/js/package.json")
 prepare_browser || missing+=("Chromium")
 prepare_postgres || missing+=("a Postgres server (initdb and pg_ctl)")

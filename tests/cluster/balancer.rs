@@ -1,4 +1,4 @@
-//! Three gateways behind nginx, as `docs/deploy.md` has it: clients know one address.
+//! Three gateways behind nginx, as `deploy/` has it: clients know one address.
 
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -19,12 +19,11 @@ struct Balancer {
 }
 
 impl Balancer {
-    /// Runs what the document says, with these gateways in place of its own.
+    /// Runs the example, with these gateways in place of its own.
     async fn before(cluster: &Cluster) -> Self {
-        let (_, rest) = include_str!("../../docs/deploy.md").split_once("```nginx\n").expect("a configuration in the document");
-        let mut site = rest.split_once("```").expect("its end").0.to_owned();
+        let mut site = include_str!("../../deploy/nginx.conf").to_owned();
         for (place, node) in cluster.nodes.iter().enumerate() {
-            site = site.replace(&format!("10.0.0.{}:8001", place + 1), &node.address().to_string());
+            site = site.replace(&format!("node-{}:8001", place + 1), &node.address().to_string());
         }
         let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port");
         let site = site.replace("listen 80;", &format!("listen {address};"));

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use deerflow_tests::dice::{Dice, seeds, setting};
 use tokio::task::JoinSet;
 
-use crate::dice::{Dice, seeds, setting};
 use crate::follower::tell;
 use crate::rig::{Cluster, Story, spread};
 

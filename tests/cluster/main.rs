@@ -3,9 +3,11 @@
 mod alone;
 mod balancer;
 mod chaos;
-mod dice;
 mod follower;
+mod outages;
+mod partitions;
 mod rig;
+mod servers;
 mod several;
 mod takeover;
 mod twins;

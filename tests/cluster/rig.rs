@@ -34,15 +34,20 @@ impl Cluster {
 
     /// This many gateways whose configuration ends with `sections`.
     pub(crate) async fn with(count: usize, sections: &str) -> Self {
+        Self::each(&vec![sections.to_owned(); count]).await
+    }
+
+    /// A gateway for each of these ends of a configuration.
+    pub(crate) async fn each(sections: &[String]) -> Self {
         let model = ScriptedOpenAi::start(Options { port: 0, strict: true }).await.expect("model");
         let mut nodes = Vec::new();
-        for _ in 0..count {
+        for sections in sections {
             nodes.push(launch(&model.base_url, sections).await.expect("gateway"));
         }
         let urls = nodes.iter().map(GatewayProcess::base_url).collect();
         let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).connect_timeout(Duration::from_secs(2));
         let web = Web { client: client.build().expect("client"), urls };
-        Self { nodes, model, web, sections: sections.to_owned() }
+        Self { nodes, model, web, sections: sections[0].clone() }
     }
 
     /// The store's section of the configuration, for a gateway beside these.
@@ -96,22 +101,23 @@ sandbox: {{use: local}}
     GatewayProcess::launch(options).await
 }
 
-fn address(name: &str) -> String {
+/// What `tests/cluster/run.sh` says of its servers.
+pub(crate) fn setting_of(name: &str) -> String {
     #[expect(clippy::disallowed_methods, reason = "tests have no configuration to ask")]
-    let url = std::env::var(name);
-    url.unwrap_or_else(|_| panic!("set {name} to a scratch server; tests/cluster/run.sh starts one"))
+    let value = std::env::var(name);
+    value.unwrap_or_else(|_| panic!("set {name} to a scratch server; tests/cluster/run.sh starts one"))
 }
 
 /// A place of its own in the Postgres server.
 pub(crate) fn on_postgres() -> String {
     #[expect(clippy::disallowed_methods, reason = "schemas of one test run must differ from those of another")]
     let schema = format!("cluster_{}", uuid::Uuid::new_v4().simple());
-    let url = address("DEERFLOW_TEST_POSTGRES_URL");
+    let url = setting_of("DEERFLOW_TEST_POSTGRES_URL");
     format!("database: {{backend: postgres, postgres_url: '{url}', postgres_schema: {schema}, pool_size: 8}}\n")
 }
 
 pub(crate) fn through_redis() -> String {
-    format!("stream_bridge: {{type: redis, redis_url: '{}'}}\n", address("DEERFLOW_TEST_REDIS_URL"))
+    format!("stream_bridge: {{type: redis, redis_url: '{}'}}\n", setting_of("DEERFLOW_TEST_REDIS_URL"))
 }
 
 impl Web {

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use deerflow_tests::dice::setting;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::dice::setting;
 use crate::follower::join;
 use crate::rig::{Cluster, Story, body, launch, messages, on_postgres, spread, text, through_redis};
 

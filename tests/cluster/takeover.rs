@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use deerflow_tests::dice::setting;
 use tokio::task::JoinSet;
 
-use crate::dice::setting;
 use crate::follower::{join, tell};
 use crate::rig::{Cluster, Story, body, spread, text};
 

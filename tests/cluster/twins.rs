@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use deerflow_tests::dice::setting;
 use reqwest::Method;
 
-use crate::dice::setting;
 use crate::rig::{Cluster, Story, body, text};
 
 #[tokio::test]

@@ -14,3 +14,4 @@ mod spans;
 mod start;
 mod store;
 mod threads;
+mod traces;

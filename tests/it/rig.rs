@@ -50,9 +50,14 @@ impl Rig {
 
     /// A gateway whose configuration ends with `sections`.
     pub(crate) async fn with(sections: &str) -> Self {
+        Self::in_environment(sections, &[]).await
+    }
+
+    /// A gateway with such a configuration and these further variables.
+    pub(crate) async fn in_environment(sections: &str, variables: &[(&str, &str)]) -> Self {
         let model = strict_model().await;
         let config = config(&model.base_url, sections);
-        let gateway = GatewayProcess::start(&config, &[AUTH_DISABLED]).await.expect("gateway");
+        let gateway = GatewayProcess::start(&config, &[&[AUTH_DISABLED], variables].concat()).await.expect("gateway");
         Self { gateway, model, client: client() }
     }
 

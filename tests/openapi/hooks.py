@@ -1,9 +1,11 @@
 """What Schemathesis is told besides the document: ids that exist, and nothing that takes long on purpose."""
 
+import ast
 import atexit
 import json
 import os
 import random
+import threading
 from collections import Counter
 
 import schemathesis
@@ -25,6 +27,18 @@ MAKERS = {
 LONGEST_DELAY = 10 * 366 * 24 * 60 * 60
 # How often an id becomes one that exists; the rest stays as it was made.
 HIT = 0.75
+
+# Hypothesis parses source as it goes, and before CPython 3.11.8 two threads that parse at once count each other's depth:
+# "AST constructor recursion depth mismatch".
+PARSE, ONE_AT_A_TIME = ast.parse, threading.RLock()
+
+
+def parse(*args, **kwargs):
+    with ONE_AT_A_TIME:
+        return PARSE(*args, **kwargs)
+
+
+ast.parse = parse
 
 
 def hit(name: str, value):

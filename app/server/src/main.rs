@@ -56,10 +56,12 @@ async fn serve(args: ServeArgs, environment: Environment) -> anyhow::Result<Exit
     let mut settings = Settings::from_environment(&environment)?;
     settings.host = args.host.unwrap_or(settings.host);
     settings.port = args.port.unwrap_or(settings.port);
-    telemetry::start(&loaded.config, &environment);
+    let tasks = Tasks::new();
+    let telemetry = telemetry::start(&loaded.config, &environment, &tasks)?;
     loaded.log();
-    serve::run(settings, ConfigHandle::new(loaded, environment)).await?;
-    Ok(ExitCode::SUCCESS)
+    let served = serve::run(settings, ConfigHandle::new(loaded, environment)).await;
+    telemetry.stop().await;
+    served.map(|()| ExitCode::SUCCESS)
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {

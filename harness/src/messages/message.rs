@@ -237,8 +237,16 @@ struct WireMessage<'a> {
     status: Option<ToolStatus>,
 }
 
+#[cfg(test)]
+std::thread_local! {
+    /// How many messages this thread has turned into JSON: what tests measure work by.
+    pub(crate) static SERIALIZED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 impl Serialize for MessageBody {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[cfg(test)]
+        SERIALIZED.set(SERIALIZED.get() + 1);
         let mut wire = WireMessage {
             content: &self.content,
             additional_kwargs: &self.additional_kwargs,

@@ -10,6 +10,8 @@ mod usage;
 pub use chunk::{MessageChunk, ToolCallChunk};
 pub use content::Content;
 pub use merge::MessageAccumulator;
+#[cfg(test)]
+pub(crate) use message::SERIALIZED;
 pub use message::{InvalidMessage, Message, MessageBody, MessageKind, REMOVE_ALL, ToolStatus};
 pub use tool_call::{InvalidToolCall, ToolCall};
 pub use usage::UsageMetadata;

@@ -18,12 +18,15 @@ use crate::state::{StateUpdate, ThreadState};
 #[macro_export]
 macro_rules! checkpointer_suite {
     ($attrs:tt $open:expr) => {
+        $crate::promises! { $attrs $open, [$crate::testkit::checkpoint_history]
+            history_is_newest_first_and_starts_before_what_is_asked
+            history_finds_by_metadata
+            history_finds_by_any_metadata
+        }
         $crate::promises! { $attrs $open, [$crate::testkit::checkpointer]
             a_state_comes_back_as_it_was
             the_newest_is_given_unless_another_is_asked_for
             every_fact_comes_back
-            history_is_newest_first_and_starts_before_what_is_asked
-            history_finds_by_metadata
             snapshots_of_one_list_share_their_messages
             replaced_and_removed_messages_keep_older_checkpoints_as_they_were
             a_repeated_id_is_refused_as_a_whole
@@ -42,7 +45,7 @@ macro_rules! checkpointer_suite {
 }
 
 /// A thread's conversation as a test advances it.
-struct Talk<'a> {
+pub(super) struct Talk<'a> {
     stores: &'a RunStores,
     on: &'a str,
     state: ThreadState,
@@ -52,11 +55,11 @@ struct Talk<'a> {
 }
 
 impl<'a> Talk<'a> {
-    fn new(stores: &'a RunStores, on: &'a str) -> Self {
+    pub(super) fn new(stores: &'a RunStores, on: &'a str) -> Self {
         Self { stores, on, state: ThreadState::default(), tail: 0, next: 1, ids: SeededIds::new(3) }
     }
 
-    async fn step(&mut self, of: Option<&str>, update: StateUpdate) {
+    pub(super) async fn step(&mut self, of: Option<&str>, update: StateUpdate) {
         self.state.apply(update, &self.ids).expect("applied");
         let write = checkpoint_write(self.on, of, self.next, &mut self.state, &mut self.tail);
         self.stores.checkpoints.put(write).await.expect("written");
@@ -64,7 +67,7 @@ impl<'a> Talk<'a> {
     }
 }
 
-fn says(id: &str) -> StateUpdate {
+pub(super) fn says(id: &str) -> StateUpdate {
     StateUpdate::messages([message(id, &format!("text of {id}"))])
 }
 
@@ -76,7 +79,7 @@ fn ids(state: &ThreadState) -> Vec<&str> {
     state.messages().iter().filter_map(|message| message.id.as_deref()).collect()
 }
 
-fn numbers(metas: &[CheckpointMeta]) -> Vec<i64> {
+pub(super) fn numbers(metas: &[CheckpointMeta]) -> Vec<i64> {
     metas.iter().map(|meta| meta.step).collect()
 }
 
@@ -142,45 +145,6 @@ pub async fn every_fact_comes_back(open: impl AsyncFn() -> RunStores) {
     }
     let metas = stores.checkpoints.list_meta(&thread("t1"), &all()).await.expect("read");
     assert_eq!(metas, [bare.meta, write.meta]);
-}
-
-/// With limit.
-pub async fn history_is_newest_first_and_starts_before_what_is_asked(open: impl AsyncFn() -> RunStores) {
-    let stores = open().await;
-    let mut talk = Talk::new(&stores, "t1");
-    for n in 1..=6 {
-        talk.step(None, says(&format!("m{n}"))).await;
-    }
-    let history = async |limit, before: Option<u64>| {
-        let query = HistoryQuery { limit, before: before.map(checkpoint), ..HistoryQuery::default() };
-        let full = stores.checkpoints.list(&thread("t1"), &query).await.expect("read");
-        let metas = stores.checkpoints.list_meta(&thread("t1"), &query).await.expect("read");
-        assert_eq!(full.iter().map(|read| read.meta.clone()).collect::<Vec<_>>(), metas);
-        assert!(full.iter().all(|read| read.state.messages().len() as i64 == read.meta.step));
-        numbers(&metas)
-    };
-    assert_eq!(history(100, None).await, [6, 5, 4, 3, 2, 1]);
-    assert_eq!(history(2, None).await, [6, 5]);
-    assert_eq!(history(2, Some(5)).await, [4, 3]);
-    assert_eq!(history(9, Some(1)).await, [0; 0]);
-    assert_eq!(history(0, None).await, [0; 0]);
-}
-
-/// All given entries must be there, and limit counts matches.
-pub async fn history_finds_by_metadata(open: impl AsyncFn() -> RunStores) {
-    let stores = open().await;
-    let mut talk = Talk::new(&stores, "t1");
-    for _ in 1..=450 {
-        talk.step(None, StateUpdate::default()).await;
-    }
-    let find = async |metadata, limit| {
-        let query = HistoryQuery { limit, before: None, metadata: object(metadata) };
-        numbers(&stores.checkpoints.list_meta(&thread("t1"), &query).await.expect("read"))
-    };
-    assert_eq!(find(json!({"even": true}), 3).await, [450, 448, 446]);
-    assert_eq!(find(json!({"even": true, "n": 4}), 3).await, [4]);
-    assert_eq!(find(json!({"n": "4"}), 3).await, [0; 0]);
-    assert_eq!(find(json!({"absent": null}), 3).await, [0; 0]);
 }
 
 /// A long history costs its log once.

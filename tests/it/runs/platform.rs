@@ -114,3 +114,19 @@ async fn a_thread_that_a_run_makes_stays_as_long_as_the_configuration_says_excep
     rig.post("/api/runs/wait", &body_with("then say x", named)).await.ok();
     assert_eq!(ttl(deerflow).await, Value::Null);
 }
+
+#[tokio::test]
+async fn a_thread_whose_first_state_sends_it_to_a_node_goes_on_there() {
+    let rig = Rig::start().await;
+    let words = json!([{"role": "user", "content": "then say x"}, {"role": "assistant", "content": "not this"}]);
+    let updates = json!([{"as_node": "model", "command": {"update": {"messages": words}, "goto": "model"}}]);
+    let made = json!({"metadata": {"graph_id": "lead_agent"}, "supersteps": [{"updates": updates}]});
+    let made = rig.post("/threads", &made).await.ok();
+    assert_eq!(made["status"], "interrupted");
+    let path = format!("/threads/{}", text(&made["thread_id"]));
+    assert_eq!(rig.get(&format!("{path}/state")).await.ok()["next"], json!(["model"]));
+    // By the messages alone nothing would be due.
+    let values = rig.post(&format!("{path}/runs/wait"), &json!({"assistant_id": "lead_agent", "input": null})).await.ok();
+    assert_eq!(talk(&values), said(&[("human", "then say x"), ("ai", "not this"), ("ai", "x")]));
+    assert_eq!(rig.get(&path).await.ok()["status"], "idle");
+}

@@ -44,7 +44,7 @@ let gateway;
 before(async () => (gateway = await start()));
 after(() => gateway.stop());
 
-for (const version of ["1", "2"]) {
+for (const version of ["1", "2", "newest"]) {
   describe(`JS SDK ${version}`, async () => {
     const { Client } = await import(`langgraph-sdk-${version}`);
     const clientOf = (origin) => new Client({ apiUrl: `${origin}/api/langgraph`, apiKey: null });

@@ -40,6 +40,8 @@ const BATCH: usize = 200;
 /// How long a start may take, and when one that was never finished is taken over.
 const START_LIMIT: Duration = Duration::from_secs(30);
 const LOST_AFTER: TimeDelta = TimeDelta::seconds(60);
+/// After a cron's end a firing of before may be so late: enough for another node to take it over.
+const TOO_LATE: TimeDelta = TimeDelta::minutes(5);
 
 /// Starts what is due.
 #[derive(Debug)]
@@ -87,6 +89,10 @@ impl Scheduler {
             Err(error) => return tracing::warn!(%error, cron = %cron.cron_id, "a due cron could not be taken"),
         }
         let run = run_of(cron.cron_id, due.fires_for);
+        if !may_fire(&due, now) {
+            tracing::info!(cron = %cron.cron_id, fires_for = %due.fires_for, "a firing that nobody saw to in time is dropped");
+            return self.finish(&due).await;
+        }
         let started = tokio::time::timeout(START_LIMIT, self.runner.start(cron, run.clone())).await;
         let late = || StartError::Unavailable(format!("it took longer than {} s", START_LIMIT.as_secs()));
         match started.unwrap_or_else(|_| Err(late())) {
@@ -98,10 +104,21 @@ impl Scheduler {
                 return tracing::warn!(%error, cron = %cron.cron_id, "a cron could not start its run yet; it is tried again");
             }
         }
-        if let Err(error) = self.store.finish(cron.cron_id, due.fires_for).await {
-            tracing::warn!(%error, cron = %cron.cron_id, "a firing could not be marked as done; it is tried again");
+        self.finish(&due).await;
+    }
+
+    async fn finish(&self, due: &Due) {
+        let cron = due.cron.cron_id;
+        if let Err(error) = self.store.finish(cron, due.fires_for).await {
+            tracing::warn!(%error, %cron, "a firing could not be marked as done; it is tried again");
         }
     }
+}
+
+/// Whether a firing still means something: not of a cron that was switched off since, and not long after the cron's end.
+fn may_fire(due: &Due, now: DateTime<Utc>) -> bool {
+    let is_over = due.cron.end_time.is_some_and(|end| end < now);
+    due.cron.enabled && !(is_over && now - due.fires_for > TOO_LATE)
 }
 
 /// The id of a firing's run: whoever fires it, and however often, it is the same run.

@@ -90,8 +90,33 @@ async fn times_that_were_missed_fire_once_and_the_end_ends_it() {
     assert_eq!(rig.look().await, 1);
     assert_eq!(rig.next(cron).await, Some(moment("2026-11-21T14:00:00Z")));
     rig.clock.advance(TimeDelta::days(30));
-    assert_eq!(rig.look().await, 2);
+    assert_eq!((rig.look().await, rig.next(cron).await), (1, None));
+    assert_eq!(rig.look().await, 1);
+}
+
+#[tokio::test]
+async fn the_last_time_is_the_end_itself_though_nobody_looks_at_that_very_moment() {
+    let (rig, cron) = Rig::new().await;
+    rig.clock.advance(TimeDelta::hours(11));
+    assert_eq!((rig.look().await, rig.next(cron).await), (1, Some(moment("2026-11-21T20:00:00Z"))));
+    rig.clock.advance(TimeDelta::minutes(51));
     assert_eq!((rig.look().await, rig.next(cron).await), (2, None));
+}
+
+#[tokio::test]
+async fn a_lost_firing_is_dropped_when_its_cron_was_switched_off_meanwhile() {
+    let (rig, cron) = Rig::new().await;
+    rig.clock.advance(TimeDelta::minutes(50));
+    let due = rig.store.due(rig.clock.now(), rig.clock.now(), 9).await.unwrap().remove(0);
+    assert_eq!(rig.store.take(&due, None, rig.clock.now()).await, Ok(true));
+    let held = rig.store.get("ann", cron).await.unwrap().unwrap();
+    let seen = held.updated_at;
+    assert_eq!(rig.store.update(Cron { enabled: false, ..held }, seen, false).await, Ok(true));
+    for _ in 0..2 {
+        rig.clock.advance(TimeDelta::minutes(2));
+        assert_eq!(rig.look().await, 0);
+    }
+    assert_eq!(rig.store.due(rig.clock.now(), rig.clock.now(), 9).await, Ok(vec![]));
 }
 
 #[tokio::test]

@@ -42,12 +42,7 @@ fn is_pair(value: &Value) -> bool {
 /// `update` is an input like any other.
 pub(super) fn read_input(fields: &Fields, mut command: Map<String, Value>, dialect: Dialect) -> Result<RunInput, ApiError> {
     let resume = command.shift_remove("resume");
-    let update = match command.shift_remove("update") {
-        Some(Value::Object(update)) => Some(update),
-        Some(Value::Array(pairs)) => Some(from_pairs(pairs)),
-        _ => None,
-    };
-    let goto = command.shift_remove("goto").and_then(|goto| visits(&goto)).unwrap_or_default();
+    let (update, goto) = change_of(command);
     if dialect.is_platform() && (update.is_some() || !goto.is_empty()) {
         let update = read_update(update.unwrap_or_default(), "command.update", dialect)?;
         return Ok(RunInput::Command(RunCommand { resume, update, goto }));
@@ -58,6 +53,37 @@ pub(super) fn read_input(fields: &Fields, mut command: Map<String, Value>, diale
         (_, _, Some(Value::Object(input))) => read_update(input.clone(), "input", dialect).map(RunInput::Update),
         _ => Ok(RunInput::Continue),
     }
+}
+
+/// What a node says with a command where its values are told from outside. An answer means nothing there.
+#[derive(Debug)]
+pub(crate) struct NodeCommand {
+    /// The values.
+    pub(crate) update: Map<String, Value>,
+    /// Where to go besides the node's own followers.
+    pub(crate) goto: Vec<Visit>,
+}
+
+impl NodeCommand {
+    /// Reads a command in a body, or tells what is wrong with it.
+    pub(crate) fn read(command: Map<String, Value>) -> Result<Self, Box<Issue>> {
+        if let Some(issue) = command_issue(&command, Dialect::Platform) {
+            return Err(Box::new(issue));
+        }
+        let (update, goto) = change_of(command);
+        Ok(Self { update: update.unwrap_or_default(), goto })
+    }
+}
+
+/// The update and the nodes of a command that has no issue.
+fn change_of(mut command: Map<String, Value>) -> (Option<Map<String, Value>>, Vec<Visit>) {
+    let update = match command.shift_remove("update") {
+        Some(Value::Object(update)) => Some(update),
+        Some(Value::Array(pairs)) => Some(from_pairs(pairs)),
+        _ => None,
+    };
+    let goto = command.shift_remove("goto").and_then(|goto| visits(&goto)).unwrap_or_default();
+    (update, goto)
 }
 
 fn read_update(values: Map<String, Value>, place: &'static str, dialect: Dialect) -> Result<StateUpdate, ApiError> {

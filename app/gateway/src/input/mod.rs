@@ -12,6 +12,7 @@ mod timing;
 
 pub use assistant::{assistant_uuid, resolve_assistant};
 pub use checkpoint::{NestedRef, before_cursor, checkpoint_of, nested_of};
+pub(crate) use command::NodeCommand;
 pub use modes::mode_filter;
 pub(crate) use options::is_server_key;
 pub use run_spec::{Defaults, RunTarget, into_spec};

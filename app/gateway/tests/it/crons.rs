@@ -92,6 +92,27 @@ async fn what_could_never_run_is_refused_at_once() {
 }
 
 #[tokio::test]
+async fn crons_are_bounded_in_number_and_in_size() {
+    let gateway = Gateway::new();
+    let long = json!({ "metadata": { "long": "x".repeat(300_000) } });
+    assert_eq!(gateway.post("/runs/crons", nightly(long.clone())).await.code(), 422);
+    let made = gateway.post("/runs/crons", nightly(json!({}))).await.json();
+    let path = format!("/runs/crons/{}", made["cron_id"].as_str().expect("an id"));
+    assert_eq!(gateway.send("PATCH", &path, Some(long)).await.code(), 422);
+    // Metadata is merged, so it could grow piece by piece.
+    let piece = |key: &str| json!({ "metadata": { key: "x".repeat(200_000) } });
+    assert_eq!(gateway.send("PATCH", &path, Some(piece("a"))).await.code(), 200);
+    assert_eq!(gateway.send("PATCH", &path, Some(piece("b"))).await.code(), 422);
+    for _ in 1..1_000 {
+        assert_eq!(gateway.post("/runs/crons", nightly(json!({ "enabled": false }))).await.code(), 200);
+    }
+    let refused = gateway.post("/runs/crons", nightly(json!({}))).await;
+    assert_eq!(refused.code(), 409, "{}", refused.text());
+    assert_eq!(gateway.send("DELETE", &path, None).await.code(), 204);
+    assert_eq!(gateway.post("/runs/crons", nightly(json!({}))).await.code(), 200);
+}
+
+#[tokio::test]
 async fn a_cron_runs_on_its_thread_as_its_user() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;

@@ -63,6 +63,45 @@ async fn supersteps_are_the_first_state_or_there_is_no_thread() {
 }
 
 #[tokio::test]
+async fn nodes_of_supersteps_speak_by_commands_too() {
+    let gateway = Gateway::new();
+    let said = json!({ "messages": [{ "role": "user", "content": "one" }] });
+    let made = async |command: Value| {
+        let steps = json!([{ "updates": [{ "values": said, "as_node": "__input__" }] },
+            { "updates": [{ "values": { "title": "no" }, "command": command, "as_node": "model" }] }]);
+        gateway.post("/threads", json!({ "thread_id": GONE, "metadata": { "graph_id": "lead_agent" }, "supersteps": steps })).await
+    };
+    for (command, title, next) in [
+        (json!({ "update": { "title": "T" } }), json!("T"), json!([])),
+        (json!({ "update": [["title", "T"]], "goto": "tools" }), json!("T"), json!(["tools"])),
+        (json!({ "goto": ["model", "__end__", { "node": "model", "input": {} }, "model"] }), Value::Null, json!(["model", "model"])),
+        (json!({ "resume": "means nothing here" }), Value::Null, json!([])),
+        (json!({}), json!("no"), json!([])),
+        (Value::Null, json!("no"), json!([])),
+    ] {
+        let answer = made(command.clone()).await;
+        assert_eq!(answer.code(), 200, "{command}: {}", answer.text());
+        let state = gateway.get(&format!("/threads/{GONE}/state")).await.json();
+        assert_eq!((&state["values"]["title"], &state["next"]), (&title, &next), "{command}");
+        assert_eq!(gateway.send("DELETE", &format!("/threads/{GONE}"), None).await.code(), 204);
+    }
+    for (command, code) in [
+        (json!({ "goto": "nowhere" }), 400),
+        (json!({ "goto": "__start__" }), 400),
+        (json!({ "goto": 5 }), 422),
+        (json!({ "goto": [{ "input": {} }] }), 422),
+        (json!({ "update": "x" }), 422),
+        (json!({ "update": { "nope": 1 } }), 422),
+        (json!("x"), 422),
+    ] {
+        let answer = made(command.clone()).await;
+        assert_eq!(answer.code(), code, "{command}: {}", answer.text());
+        assert!(answer.json()["detail"].is_string(), "{command}");
+        assert_eq!(gateway.get(&format!("/threads/{GONE}")).await.code(), 404, "{command}");
+    }
+}
+
+#[tokio::test]
 async fn values_are_taken_out_of_each_thread_of_a_list() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
@@ -108,7 +147,7 @@ async fn nonsense_about_threads_is_refused_with_a_text_and_changes_nothing() {
         ("POST", "/threads", json!({ "supersteps": [{ "updates": [{}] }] })),
         ("POST", "/threads", json!({ "supersteps": [{ "updates": [{ "as_node": 5 }] }] })),
         ("POST", "/threads", json!({ "supersteps": [{ "updates": [{ "as_node": "__start__", "values": 5 }] }] })),
-        ("POST", "/threads", json!({ "supersteps": [{ "updates": [{ "as_node": "__start__", "command": {} }] }] })),
+        ("POST", "/threads", json!({ "supersteps": [{ "updates": [{ "as_node": "__start__", "command": { "goto": 1 } }] }] })),
         ("POST", "/threads", json!({ "supersteps": [{ "updates": [{ "as_node": "__input__" }, { "as_node": "model" }] }] })),
         ("PATCH", own.as_str(), json!({ "metadata": [] })),
         ("PATCH", own.as_str(), json!({ "ttl": "5" })),

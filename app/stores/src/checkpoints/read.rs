@@ -6,15 +6,22 @@ use harness::ids::{CheckpointId, ThreadId};
 use harness::messages::Message;
 use harness::runtime::checkpoint::{CheckpointError, CheckpointMeta, HistoryQuery, LogRange, Snapshot, expand};
 use harness::state::ThreadState;
-use sea_orm::{ColumnTrait, Condition, DatabaseConnection, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
+use sea_orm::sea_query::Expr;
+use sea_orm::{
+    ColumnTrait, Condition, ConnectionTrait, DatabaseConnection, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select,
+};
+use serde_json::{Map, Value};
 
 use super::row::{channels, damaged, layout, meta};
 use super::write;
-use crate::entity::{checkpoint, checkpoint_message};
+use crate::entity::{checkpoint, checkpoint_message, plain};
 use crate::error::read_checkpoints;
+use crate::runs::json_text;
 
-/// Rows read at once while a metadata filter looks for matches.
+/// Rows read at once while a metadata filter looks for more matches.
 const PAGE: usize = 200;
+/// Entries of a metadata filter that the database looks at.
+const MOST_PUSHED: usize = 16;
 /// Ranges of the log that one statement asks for.
 pub(super) const RANGES_PER_SELECT: usize = 100;
 
@@ -52,9 +59,9 @@ fn newest_first(thread: &ThreadId) -> Select<checkpoint::Entity> {
 async fn matching(db: &DatabaseConnection, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<checkpoint::Model>, CheckpointError> {
     let mut before = query.before.as_ref().map(ToString::to_string);
     let mut found = Vec::new();
-    let page = if query.metadata.is_empty() { query.limit } else { PAGE };
+    let mut page = query.limit;
     while found.len() < query.limit {
-        let mut select = newest_first(thread).limit(page as u64);
+        let mut select = newest_first(thread).filter(may_contain(db, &query.metadata)).limit(page as u64);
         if let Some(before) = &before {
             select = select.filter(checkpoint::Column::CheckpointId.lt(before.as_str()));
         }
@@ -69,9 +76,40 @@ async fn matching(db: &DatabaseConnection, thread: &ThreadId, query: &HistoryQue
         if !full_page {
             break;
         }
+        page = PAGE;
     }
     found.truncate(query.limit);
     Ok(found)
+}
+
+/// What every row passes whose metadata has all of these entries, so that the database need not send the others.
+fn may_contain(db: &impl ConnectionTrait, metadata: &Map<String, Value>) -> Condition {
+    let holds_text = match db.get_database_backend() {
+        DbBackend::Postgres => "strpos(metadata_json, $1) > 0",
+        _ => "instr(metadata_json, ?) > 0",
+    };
+    let held = |text: String| Expr::cust_with_values(holds_text, [text]);
+    let mut all = Condition::all();
+    for (key, value) in metadata.iter().take(MOST_PUSHED) {
+        let column = match (key.as_str(), value) {
+            // Every row shows these, whatever its metadata.
+            ("parents" | "thread_id", _) => continue,
+            ("source", Value::String(word)) => Some(checkpoint::Column::Source.eq(plain(word))),
+            ("run_id", Value::String(run)) => Some(checkpoint::Column::RunId.eq(plain(run))),
+            ("step", Value::Number(step)) => step.as_i64().map(|step| checkpoint::Column::Step.eq(step)),
+            _ => None,
+        };
+        let key = json_text(key);
+        // A plain value has one spelling. Floats have two for zero, and objects one for each order of their keys.
+        let entry = match value {
+            Value::Null | Value::Bool(_) | Value::String(_) => format!("{key}:{}", json_text(value)),
+            Value::Number(number) if !number.is_f64() => format!("{key}:{number}"),
+            _ => format!("{key}:"),
+        };
+        // An entry of the metadata goes before a column of the same name.
+        all = all.add(Condition::any().add_option(column).add(held(entry)));
+    }
+    all
 }
 
 /// What clients see is what they search.

@@ -13,6 +13,7 @@ mod m0010_thread_expiry;
 mod m0011_run_error;
 mod m0012_nodes;
 mod m0013_tool_ledger;
+mod m0014_thread_counts;
 mod m0015_run_order;
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
@@ -36,6 +37,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0011_run_error::RunErrorName),
             Box::new(m0012_nodes::Nodes),
             Box::new(m0013_tool_ledger::ToolLedger),
+            Box::new(m0014_thread_counts::ThreadCounts),
             Box::new(m0015_run_order::RunOrder),
         ]
     }

@@ -9,7 +9,7 @@ use deerflow_domain::containment::{Fact, contains, facts, facts_decide};
 use deerflow_domain::threads::{ThreadRecord, ThreadSearch, ThreadSort};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::StoreError;
-use sea_orm::sea_query::{Expr, ExprTrait as _, Func};
+use sea_orm::sea_query::{Expr, ExprTrait as _, Func, SelectStatement};
 use sea_orm::{
     ColumnTrait, Condition, DatabaseConnection, DbBackend, EntityTrait, Order, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
     QueryTrait, Select, Value,
@@ -26,6 +26,8 @@ use crate::error::read;
 const FEW: usize = 2_000;
 /// A filter that lets at most so many through is good enough; the others are not asked.
 const VERY_FEW: usize = 100;
+/// Threads at the beginning of an order among which a page may be found.
+const NEAR: usize = 1_000;
 /// Threads that are looked into at a time where the database cannot decide alone.
 const PAGE: usize = 500;
 
@@ -39,25 +41,43 @@ pub(super) fn owned(select: Select<thread::Entity>, owner: &Owner) -> Result<Sel
 
 /// A page of what matches.
 pub(super) async fn search(db: &DatabaseConnection, search: &ThreadSearch, owner: &Owner) -> Result<Vec<ThreadRecord>, StoreError> {
-    let matching = Filters::of(search, owner, db)?.matching(db).await?;
-    if decided_by_index(search) {
-        let page = ordered(matching, search).limit(search.limit as u64).offset(search.offset as u64);
-        return read(page.all(db).await).map(records);
+    let filters = Filters::of(search, owner, db)?;
+    let few = filters.few(db).await?;
+    let matching = filters.matching(few.as_deref());
+    if !decided_by_index(search) {
+        let found = looked_into(db, search, ordered(matching, search), search.offset + search.limit).await?;
+        return Ok(found.into_iter().skip(search.offset).collect());
     }
-    let found = looked_into(db, search, ordered(matching, search), search.offset + search.limit).await?;
-    Ok(found.into_iter().skip(search.offset).collect())
+    if few.is_none() && filters.may_be_near() {
+        let near = matching.clone().filter(thread::Column::ThreadId.in_subquery(filters.near()));
+        let page = read(page(near, search).all(db).await)?;
+        if page.len() == search.limit {
+            return Ok(records(page));
+        }
+    }
+    read(page(matching, search).all(db).await).map(records)
+}
+
+/// A page of these. What comes before it is only counted: an index does that, and the rows are looked up afterwards.
+fn page(matching: Select<thread::Entity>, search: &ThreadSearch) -> Select<thread::Entity> {
+    let page = ordered(matching, search).limit(search.limit as u64);
+    if search.offset == 0 {
+        return page;
+    }
+    let ids = page.offset(search.offset as u64).select_only().column(thread::Column::ThreadId);
+    ordered(thread::Entity::find().filter(thread::Column::ThreadId.in_subquery(ids.into_query())), search)
 }
 
 /// How many match.
 pub(super) async fn count(db: &DatabaseConnection, search: &ThreadSearch, owner: &Owner) -> Result<u64, StoreError> {
     let filters = Filters::of(search, owner, db)?;
     if !decided_by_index(search) {
-        let matching = ordered(filters.matching(db).await?, search);
+        let matching = ordered(filters.matching(filters.few(db).await?.as_deref()), search);
         return Ok(looked_into(db, search, matching, usize::MAX).await?.len() as u64);
     }
     match filters.only_fact() {
         Some(fact) => read(fact.count(db).await),
-        None => read(filters.matching(db).await?.count(db).await),
+        None => read(filters.matching(filters.few(db).await?.as_deref()).count(db).await),
     }
 }
 
@@ -137,11 +157,10 @@ impl<'a> Filters<'a> {
         Ok(Self { search, user: owner.resolve()?, backend: db.get_database_backend(), indexed })
     }
 
-    /// The rows that pass, without order and limits.
-    async fn matching(&self, db: &DatabaseConnection) -> Result<Select<thread::Entity>, StoreError> {
+    /// The rows that pass, without order and limits; they are among `few`, if that is known.
+    fn matching(&self, few: Option<&[String]>) -> Select<thread::Entity> {
         let mut select = thread::Entity::find();
-        let few = if self.search.ids.is_empty() { self.few(db).await? } else { None };
-        let ids: Option<Vec<&str>> = match &few {
+        let ids: Option<Vec<&str>> = match few {
             Some(few) => Some(few.iter().map(String::as_str).collect()),
             None if self.search.ids.is_empty() => None,
             None => Some(self.search.ids.iter().map(|id| id.as_str()).collect()),
@@ -158,7 +177,20 @@ impl<'a> Filters<'a> {
         if let Some(status) = self.search.status {
             select = select.filter(thread::Column::Status.eq(status.as_str()));
         }
-        Ok(self.indexed.iter().fold(select, |select, filter| select.filter(self.passes(filter))))
+        self.indexed.iter().fold(select, |select, filter| select.filter(self.passes(filter)))
+    }
+
+    /// Whether a first page of a filter that lets many through is worth a look at the first threads of the order. SQLite walks the
+    /// order by itself; Postgres prefers to collect and sort all that pass.
+    fn may_be_near(&self) -> bool {
+        let Self { search, backend, indexed, .. } = self;
+        *backend == DbBackend::Postgres && !indexed.is_empty() && search.ids.is_empty() && search.offset + search.limit <= NEAR / 10
+    }
+
+    /// The ids of the first threads of the order, whether they match or not.
+    fn near(&self) -> SelectStatement {
+        let all = thread::Entity::find().apply_if(self.user.as_deref(), |all, user| all.filter(thread::Column::UserId.eq(user)));
+        ordered(all, self.search).limit(NEAR as u64).select_only().column(thread::Column::ThreadId).into_query()
     }
 
     fn passes(&self, filter: &Indexed) -> Condition {
@@ -181,9 +213,12 @@ impl<'a> Filters<'a> {
         }
     }
 
-    /// The threads that one of the filters lets through, if those are few.
+    /// The threads that one of the filters lets through, if those are few and the search does not name its threads itself.
     async fn few(&self, db: &DatabaseConnection) -> Result<Option<Vec<String>>, StoreError> {
         let mut fewest: Option<Vec<String>> = None;
+        if !self.search.ids.is_empty() {
+            return Ok(None);
+        }
         for filter in &self.indexed {
             let mut through = Vec::new();
             let parts = if let Indexed::Any(filters) = filter { filters.iter().collect() } else { vec![filter] };
@@ -256,8 +291,8 @@ pub(super) fn ordered(mut select: Select<thread::Entity>, search: &ThreadSearch)
 /// The page's query, to look at how a database answers it.
 #[cfg(test)]
 async fn statement(db: &DatabaseConnection, search: &ThreadSearch, owner: &Owner) -> Result<sea_orm::Statement, StoreError> {
-    let matching = Filters::of(search, owner, db)?.matching(db).await?;
-    Ok(ordered(matching, search).limit(search.limit as u64).build(db.get_database_backend()))
+    let filters = Filters::of(search, owner, db)?;
+    Ok(page(filters.matching(filters.few(db).await?.as_deref()), search).build(db.get_database_backend()))
 }
 
 #[cfg(test)]

@@ -53,6 +53,16 @@ async fn every_order_walks_an_index_and_never_sorts_all_threads() {
 }
 
 #[tokio::test]
+async fn what_comes_before_a_page_is_skipped_in_the_index_alone() {
+    let tasks = Tasks::new();
+    let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
+    for (sort_by, index) in [(ThreadSort::UpdatedAt, "threads_meta_by_update"), (ThreadSort::Status, "threads_meta_by_status")] {
+        let plan = plan(&db, ThreadSearch { sort_by, offset: 50_000, ..ThreadSearch::default() }).await;
+        assert!(plan.contains(&format!("USING COVERING INDEX {index} (user_id=?)")), "{sort_by:?}: {plan}");
+    }
+}
+
+#[tokio::test]
 async fn rare_metadata_is_where_a_search_begins() {
     let tasks = Tasks::new();
     let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
@@ -67,5 +77,28 @@ async fn rare_metadata_is_where_a_search_begins() {
     for wanted in [json!({ "mark": 1 }), json!({ "of": { "all": true } })] {
         let plan = plan(&db, metadata(wanted.clone())).await;
         assert!(plan.contains("threads_meta_1 (thread_id=?)"), "{wanted}: {plan}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_found_among_the_first_threads_of_an_order_is_the_page() {
+    let tasks = Tasks::new();
+    let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
+    let store = SqlThreadStore::new(db.clone());
+    for n in 0..40_i64 {
+        let metadata = json!({ "even": n % 2 == 0 }).as_object().cloned().unwrap();
+        let at = chrono::DateTime::from_timestamp_micros(n % 7).unwrap();
+        let thread_id = ThreadId::parse(format!("t{n}")).unwrap();
+        let user_id = Some(if n % 5 == 0 { "bob" } else { "ann" }.to_owned());
+        let new = NewThread { thread_id, user_id, assistant: None, assistant_id: None, metadata, ttl: None, at };
+        store.create(new).await.unwrap();
+    }
+    for (sort_by, offset) in [(ThreadSort::UpdatedAt, 0), (ThreadSort::ThreadId, 3), (ThreadSort::Status, 9)] {
+        let search = ThreadSearch { sort_by, offset, limit: 5, ..metadata(json!({ "even": true })) };
+        let filters = Filters::of(&search, &ann(), db.reads()).unwrap();
+        let near = filters.matching(None).filter(thread::Column::ThreadId.in_subquery(filters.near()));
+        let found = page(near, &search).all(db.reads()).await.unwrap();
+        assert_eq!(found, page(filters.matching(None), &search).all(db.reads()).await.unwrap(), "{sort_by:?}");
+        assert_eq!(found.len(), 5, "{sort_by:?}");
     }
 }

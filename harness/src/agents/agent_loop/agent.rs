@@ -6,14 +6,17 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
+use uuid::Uuid;
 
 use super::drawing::drawing;
 use super::driver::drive;
+use super::machine::{LoopMachine, RunBounds};
 use super::nodes::LoopNodes;
 use crate::messages::Message;
 use crate::middlewares::MiddlewareStack;
 use crate::models::{ChatModel, CircuitBreaker, RetryPolicy, ToolSchema};
 use crate::runtime::agent::{Agent, AgentEvent, AgentGraph, AgentInput, AgentStream, RunContext};
+use crate::runtime::runs::Visit;
 use crate::state::{StateUpdate, ThreadState};
 use crate::tools::ToolRegistry;
 
@@ -115,6 +118,11 @@ impl Agent for LoopAgent {
 
     fn nodes(&self) -> Vec<String> {
         self.0.nodes.names()
+    }
+
+    fn parked(&self, visits: Vec<Visit>, seed: Uuid) -> Option<Value> {
+        let mut machine = LoopMachine::new(self.0.nodes.clone(), RunBounds::default(), seed);
+        machine.go_to(visits).ok().map(|()| machine.save())
     }
 
     fn graph(&self) -> AgentGraph {

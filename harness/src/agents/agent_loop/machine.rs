@@ -52,7 +52,7 @@ pub struct ToolsDone {
 }
 
 /// What a run allows; not part of what is saved.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunBounds {
     /// Most super-steps of the run.
     pub recursion_limit: u64,

@@ -10,7 +10,7 @@ use super::{CONFORMANCE, ConformanceAgent};
 use crate::agents::StaticResolver;
 use crate::clock::SystemClock;
 use crate::ids::ThreadId;
-use crate::messages::Message;
+use crate::messages::{Message, SERIALIZED};
 use crate::models::{ModelCatalog, ScriptedModel};
 use crate::runtime::checkpoint::{HistoryQuery, Snapshot};
 use crate::runtime::memory::runtime_in_memory;
@@ -357,4 +357,16 @@ async fn a_cancel_keeps_the_input_and_names_what_was_at_work() {
         assert_eq!(told(&history).last().unwrap(), r#"loop 0 ["model"] (1)"#);
         assert_eq!(history.last().unwrap().meta.next[0].error.as_deref(), Some("CancelledError()"));
     }
+}
+
+#[tokio::test]
+async fn a_turn_on_a_long_thread_turns_only_its_own_messages_into_json() {
+    let house = house();
+    let past = (0..250).flat_map(|n| [Message::human(format!("question {n}")), Message::ai(format!("answer {n}"))]);
+    house.wait(go(RunInput::Update(StateUpdate::messages(past.chain([Message::human("then say a")]))))).await;
+    let before = SERIALIZED.get();
+    let frames = house.frames(say(TALK), &[StreamMode::Values]).await;
+    let lengths: Vec<usize> = frames.iter().filter(|(event, _)| event == "values").map(|(_, values)| texts(values).len()).collect();
+    assert_eq!(lengths, [503, 504, 505, 506]);
+    assert_eq!(SERIALIZED.get() - before, 4, "the question, the call, its result and the answer");
 }

@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::call_log::CallLog;
 use super::event::{AgentEvent, AgentOutcome};
@@ -226,6 +227,12 @@ pub trait Agent: Send + Sync + fmt::Debug {
 
     /// The nodes clients may set breakpoints on.
     fn nodes(&self) -> Vec<String>;
+
+    /// The position of a run that is to go to these nodes, one after the other, as a checkpoint keeps it. `seed` makes the ids of
+    /// its tasks its own. `None` where the state alone says what is due.
+    fn parked(&self, _visits: Vec<Visit>, _seed: Uuid) -> Option<Value> {
+        None
+    }
 
     /// The nodes and the ways between them, for clients that draw the agent.
     fn graph(&self) -> AgentGraph {

@@ -59,7 +59,7 @@ pub(super) fn interrupts(questions: &[Value]) -> Vec<Value> {
 mod tests {
     use super::*;
     use crate::ids::SeededIds;
-    use crate::messages::Message;
+    use crate::messages::{Message, SERIALIZED};
     use crate::state::StateUpdate;
 
     #[test]
@@ -73,5 +73,30 @@ mod tests {
         let asked: Value = serde_json::from_slice(&values_json(&state, &[json!({ "value": 1, "id": "q" })])).unwrap();
         assert_eq!(asked["__interrupt__"], json!([{ "value": 1, "id": "q", "response_schema": null }]));
         assert_eq!(asked["title"], "T");
+    }
+
+    /// How many messages become JSON for the frame of a state.
+    fn serialized_for(state: &ThreadState) -> usize {
+        let before = SERIALIZED.get();
+        assert_eq!(values_json(state, &[]), Bytes::from(serde_json::to_vec(state).unwrap()));
+        SERIALIZED.get() - before
+    }
+
+    #[test]
+    fn of_a_long_state_only_what_is_new_becomes_json() {
+        let ids = SeededIds::new(1);
+        let numbered = |n: usize| Message::human(format!("text {n}")).with(|body| body.id = Some(format!("m{n}")));
+        let mut state = ThreadState::default();
+        state.apply(StateUpdate::messages((0..500).map(numbered)), &ids).unwrap();
+        assert_eq!(serialized_for(&state), 500);
+        assert_eq!(serialized_for(&state), 0);
+        let changed = numbered(7).with(|body| body.content = "other".into());
+        state.apply(StateUpdate::messages([numbered(500), changed, Message::remove("m3")]), &ids).unwrap();
+        assert_eq!(serialized_for(&state), 2);
+        // What was read from a store comes with its JSON.
+        let stored: Vec<String> = state.messages().iter().map(|message| message.json().get().to_owned()).collect();
+        let read = stored.iter().map(|json| Message::from_stored(json).unwrap()).zip(1..);
+        let restored = ThreadState::restored(read.map(|(message, place)| (place, message)), Default::default());
+        assert_eq!(serialized_for(&restored), 0);
     }
 }

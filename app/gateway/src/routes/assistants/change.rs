@@ -83,12 +83,14 @@ pub(crate) async fn delete(State(state): App, ids: Ids, query: Query) -> Reply {
     if place.default.is_some() {
         return Err(ApiError::Forbidden(format!("Assistant {id} comes with its graph and cannot be deleted.")));
     }
-    if !state.assistant_store.delete(place.kept, &Owner::Auto).await? {
-        return Err(not_found());
-    }
     if with_threads {
+        // Threads first: when something fails halfway, the assistant is still there and the request can be made again.
+        find(&state, id).await?.ok_or_else(not_found)?;
         let assistant = Some(AssistantFilter { id: id.to_string(), graph: None });
         delete_matching(&state, ThreadSearch { assistant, ..ThreadSearch::default() }).await?;
+    }
+    if !state.assistant_store.delete(place.kept, &Owner::Auto).await? {
+        return Err(not_found());
     }
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -2,13 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
-use deerflow_domain::crons::{AfterRun, Cron};
+use deerflow_domain::crons::{AfterRun, Cron, CronSearch};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::effective_user_id;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{AFTER_RUN, payload_of, read_metadata, read_moment, schedule_of};
+use super::{AFTER_RUN, MOST_CRONS, payload_of, read_metadata, read_moment, require_short, schedule_of};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids};
@@ -39,6 +39,11 @@ async fn make(state: &GatewayState, thread_id: Option<ThreadId>, mut body: Field
     body.check()?;
     let times = schedule_of(&schedule, timezone.as_deref())?;
     let body = body.into_map();
+    require_short(&body)?;
+    let user_id = effective_user_id();
+    if state.crons.count(&user_id, &CronSearch::default()).await? >= MOST_CRONS {
+        return Err(ApiError::Conflict(format!("You have {MOST_CRONS} crons already, which is the most. Delete one first.")));
+    }
     let target = thread_id.clone().map_or(RunTarget::Stateless, RunTarget::Thread);
     // A request that could never become a run is refused now, not at every firing.
     spec_for(state, Dialect::Platform, &target, Fields::new("body", body.clone())).await?;
@@ -47,7 +52,7 @@ async fn make(state: &GatewayState, thread_id: Option<ThreadId>, mut body: Field
     let assistant_id = Uuid::parse_str(&assistant).unwrap_or_else(|_| assistant_uuid(&assistant)).to_string();
     let cron = Cron {
         cron_id,
-        user_id: effective_user_id(),
+        user_id,
         payload: payload_of(body, &assistant_id, cron_id),
         assistant_id,
         on_run_completed: thread_id.is_none().then_some(after),

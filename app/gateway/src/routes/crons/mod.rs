@@ -24,6 +24,22 @@ const AFTER_RUN: &[(&str, AfterRun)] = &[("delete", AfterRun::Delete), ("keep", 
 /// What only the server writes into metadata.
 const RESERVED: [&str; 4] = ["thread_id", "assistant_id", "run_id", "cron_id"];
 
+/// The most crons of one user, each of which may be due every minute.
+const MOST_CRONS: u64 = 1_000;
+/// The longest request that a cron repeats, in bytes of JSON: every look at what is due reads it.
+const LONGEST_REQUEST: usize = 256 << 10;
+
+/// Refuses a request that is too long to be kept.
+fn require_short(request: &Map<String, Value>) -> Result<(), ApiError> {
+    let length = serde_json::to_vec(request).map_or(usize::MAX, |json| json.len());
+    if length > LONGEST_REQUEST {
+        return Err(ApiError::Unprocessable(format!(
+            "a cron's request should have at most {LONGEST_REQUEST} bytes, this one has {length}"
+        )));
+    }
+    Ok(())
+}
+
 /// No such cron, or somebody else's.
 fn not_found() -> ApiError {
     ApiError::NotFound("Not Found".to_owned())

@@ -6,7 +6,7 @@ use deerflow_domain::crons::Cron;
 use harness::runtime::actor_context::effective_user_id;
 use serde_json::{Map, Value};
 
-use super::{AFTER_RUN, cron_id, not_found, read_metadata, read_moment, request_of, schedule_of};
+use super::{AFTER_RUN, cron_id, not_found, read_metadata, read_moment, request_of, require_short, schedule_of};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids};
@@ -60,6 +60,8 @@ async fn changed(state: &GatewayState, mut cron: Cron, changes: Map<String, Valu
     if config.is_some() {
         cron.payload = super::payload_of(std::mem::take(&mut cron.payload), &cron.assistant_id, cron.cron_id);
     }
+    require_short(&cron.payload)?;
+    require_short(&cron.metadata)?;
     let target = cron.thread_id.clone().map_or(RunTarget::Stateless, RunTarget::Thread);
     spec_for(state, Dialect::Platform, &target, Fields::new("body", request_of(cron.payload.clone()))).await?;
     // Its own time may come before ours: changes are told apart by it.

@@ -14,6 +14,7 @@ use super::update_state::{Update, change_state, read_update};
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
 use crate::extract::{Body, Fields, parse_thread_id};
+use crate::input::NodeCommand;
 use crate::reads::{require_thread, thread_facts};
 use crate::routes::{Answer, App, to_its_end};
 use crate::state::GatewayState;
@@ -66,7 +67,7 @@ fn read_supersteps(body: &mut Fields) -> Vec<Vec<Update>> {
     };
     let steps: Option<Vec<_>> = sent.as_array().and_then(|steps| steps.iter().map(updates_of).collect());
     let Some(steps) = steps else {
-        let msg = "supersteps should be a list of {\"updates\": [{\"values\", \"as_node\"}]}";
+        let msg = "supersteps should be a list of {\"updates\": [{\"values\", \"command\", \"as_node\"}]}";
         return body.refuse("list_type", "supersteps", msg, &sent).unwrap_or_default();
     };
     let mut read = |step: Vec<Map<String, Value>>| {
@@ -79,12 +80,15 @@ fn read_supersteps(body: &mut Fields) -> Vec<Vec<Update>> {
 /// An update of a step; what is wrong with it is wrong with the body.
 fn read_step(update: Map<String, Value>, alone: bool, body: &mut Fields) -> Update {
     let loc = || vec!["body".into(), "supersteps".into(), "updates".into()];
-    if update.get("command").is_some_and(|command| !command.is_null()) {
-        body.push(Issue::new("unsupported_thread_option", loc(), "commands in supersteps are not supported", &Value::Null));
-    }
     let mut fields = Fields::new("body", update);
     fields.required_text("as_node");
     let mut read = read_update(&mut fields);
+    if let Some(command) = fields.object("command").filter(|command| !command.is_empty()) {
+        match NodeCommand::read(command) {
+            Ok(NodeCommand { update, goto }) => read = Update { values: update, goto, ..read },
+            Err(issue) => body.push(*issue),
+        }
+    }
     if !alone && matches!(read.as_node.as_deref(), Some("__input__" | "__end__")) {
         body.push(Issue::new(
             "value_error",

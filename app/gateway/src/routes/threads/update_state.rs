@@ -8,8 +8,8 @@ use deerflow_domain::threads::ThreadRecord;
 use harness::ids::{CheckpointId, RunId, ThreadId};
 use harness::messages::{Message, REMOVE_ALL};
 use harness::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, OutsideWrite, PendingTask, PutError, Snapshot};
-use harness::runtime::runs::ThreadStatus;
 use harness::runtime::runs::store::{NewRunEvent, category};
+use harness::runtime::runs::{ThreadStatus, Visit};
 use harness::state::{StateError, StateUpdate, ThreadState};
 use serde_json::{Map, Value, json};
 
@@ -45,16 +45,17 @@ pub(crate) async fn update_state(State(state): App, dialect: Dialect, ids: Ids, 
     answer(&state, &thread, &made, dialect).await
 }
 
-/// Values, and the node for which they speak.
+/// Values, the node for which they speak, and where it goes besides its followers.
 #[derive(Debug, Default)]
 pub(super) struct Update {
-    values: Map<String, Value>,
+    pub(super) values: Map<String, Value>,
     pub(super) as_node: Option<String>,
+    pub(super) goto: Vec<Visit>,
 }
 
 /// An update in a body.
 pub(super) fn read_update(body: &mut Fields) -> Update {
-    Update { values: body.object("values").unwrap_or_default(), as_node: body.text("as_node") }
+    Update { values: body.object("values").unwrap_or_default(), as_node: body.text("as_node"), goto: Vec::new() }
 }
 
 /// Writes updates that belong together as one checkpoint on top of the newest, or of `from`.
@@ -118,8 +119,7 @@ impl Change<'_> {
             replaces |= replaces_messages(&values, dialect);
             after = changed(after, values, state, dialect)?;
         }
-        let speak_for: Vec<&str> = updates.iter().filter_map(|update| update.as_node.as_deref()).collect();
-        let next = due(state, record, &speak_for, base.as_ref(), &after).await?;
+        let Due { next, machine } = due(state, record, updates, base.as_ref(), &after).await?;
 
         let planned_on = match &newest {
             Some(newest) => newest.log_tail,
@@ -135,7 +135,7 @@ impl Change<'_> {
             run_id: None,
             source: if names_channels { CheckpointSource::Update } else { CheckpointSource::Fork },
             step: base.as_ref().map_or(-1, |base| base.meta.step + 1),
-            machine: base.as_ref().filter(|_| speak_for.is_empty()).and_then(|base| base.meta.machine.clone()),
+            machine,
             metadata: base.as_ref().map(|base| base.meta.metadata.clone()).unwrap_or_default(),
             next,
             created_at: state.clock.now(),
@@ -204,24 +204,37 @@ fn changed(mut before: ThreadState, values: StateValues, state: &GatewayState, d
     Ok(after)
 }
 
-/// What is due after the change: as before, or what follows the nodes that the change speaks for.
+/// The tasks that are due, and where the agent stands if the state does not tell.
+#[derive(Default)]
+struct Due {
+    next: Vec<PendingTask>,
+    machine: Option<Value>,
+}
+
+/// What is due after the change: as before, or what follows the nodes that the change speaks for, and where they go.
 async fn due(
     state: &GatewayState,
     record: &ThreadRecord,
-    speak_for: &[&str],
+    updates: &[Update],
     base: Option<&Snapshot>,
     after: &ThreadState,
-) -> Result<Vec<PendingTask>, ApiError> {
+) -> Result<Due, ApiError> {
+    let speak_for: Vec<&str> = updates.iter().filter_map(|update| update.as_node.as_deref()).collect();
     if speak_for.is_empty() {
-        return Ok(base.map(|base| base.meta.next.clone()).unwrap_or_default());
+        return Ok(base.map(|base| Due { next: base.meta.next.clone(), machine: base.meta.machine.clone() }).unwrap_or_default());
     }
     let assistant = match &record.assistant {
         Some(assistant) => assistant.clone(),
         None => state.assistants.list().await.into_iter().next().map(|info| info.name).unwrap_or_default(),
     };
-    let nodes = state.assistants.resolve(&assistant, &Map::new()).await?.nodes();
+    let agent = state.assistants.resolve(&assistant, &Map::new()).await?;
+    let nodes = agent.nodes();
     let known = |name: &str| nodes.iter().any(|known| known == name);
-    if let Some(unknown) = speak_for.iter().find(|node| !matches!(**node, "__start__" | "__end__") && !known(node)) {
+    let goes_to = || updates.iter().flat_map(|update| &update.goto).filter(|visit| visit.node != "__end__");
+    let mut named =
+        speak_for.iter().filter(|node| !matches!(**node, "__start__" | "__end__")).copied().chain(goes_to().map(|to| &*to.node));
+    if let Some(unknown) = named.find(|node| !known(node)) {
+        let unknown: String = unknown.chars().take(80).collect();
         return Err(ApiError::BadRequest(format!("Node {unknown} does not exist")));
     }
     let open_calls = after.messages().last().map_or(0, |message| message.tool_calls().len());
@@ -231,16 +244,18 @@ async fn due(
         "model" if open_calls > 0 && known("tools") => Some("tools"),
         _ => None,
     };
-    let mut followers: Vec<&str> = Vec::new();
-    for follower in speak_for.iter().filter_map(|node| follower(node)) {
-        if !followers.contains(&follower) {
-            followers.push(follower);
-        }
-    }
-    let task = |name: &str| PendingTask::new(state.ids.random().to_string(), name);
+    let followers = speak_for.iter().filter_map(|node| follower(node)).map(|node| Visit { node: node.to_owned(), input: None });
+    let mut seen = HashSet::new();
+    // A node that is due is due once, but for what is sent to it.
+    let is_new = |visit: &Visit| visit.input.is_some() || seen.insert(visit.node.clone());
+    let visits: Vec<Visit> = followers.chain(goes_to().cloned()).filter(is_new).collect();
+    let task = |visit: &Visit| PendingTask::new(state.ids.random().to_string(), &visit.node);
     // Each call of an answer is a task of its own.
-    let tasks = |name: &str| if name == "tools" { open_calls } else { 1 };
-    Ok(followers.into_iter().flat_map(|name| (0..tasks(name)).map(move |_| task(name))).collect())
+    let tasks = |visit: &Visit| if visit.node == "tools" && visit.input.is_none() { open_calls.max(1) } else { 1 };
+    let next = visits.iter().flat_map(|visit| (0..tasks(visit)).map(move |_| task(visit))).collect();
+    // Where nobody is sent anywhere, the state tells.
+    let machine = if goes_to().next().is_some() { agent.parked(visits, state.ids.random()) } else { None };
+    Ok(Due { next, machine })
 }
 
 /// Whether the change stands for the whole list of messages, not for some of them.

@@ -3,29 +3,30 @@
 use std::time::Duration;
 
 /// A number from the environment, such as `ROUNDS=100`.
-pub(crate) fn setting(name: &str, default: u64) -> u64 {
+pub fn setting(name: &str, default: u64) -> u64 {
     #[expect(clippy::disallowed_methods, reason = "tests have no configuration to ask")]
     let value = std::env::var(name);
     value.map_or(default, |value| value.parse().unwrap_or_else(|_| panic!("{name} is a number, not {value:?}")))
 }
 
 /// The seeds of this test's rounds: `ROUNDS` of them, from `SEED` on.
-pub(crate) fn seeds(rounds: u64) -> impl Iterator<Item = u64> {
+pub fn seeds(rounds: u64) -> impl Iterator<Item = u64> {
     let first = setting("SEED", 1);
     (0..setting("ROUNDS", rounds)).map(move |round| first + round)
 }
 
 /// SplitMix64.
-#[derive(Debug)]
-pub(crate) struct Dice(u64);
+#[derive(Debug, Clone)]
+pub struct Dice(u64);
 
 impl Dice {
-    pub(crate) fn of(seed: u64) -> Self {
+    /// The throws that belong to a seed.
+    pub fn of(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 
     /// A number below `limit`.
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
+    pub fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -33,8 +34,13 @@ impl Dice {
         usize::try_from((mixed ^ (mixed >> 31)) % limit as u64).expect("below a usize")
     }
 
+    /// Whether something happens that does so `parts` times in a thousand.
+    pub fn happens(&mut self, parts: usize) -> bool {
+        self.below(1_000) < parts
+    }
+
     /// So many milliseconds.
-    pub(crate) fn millis(&mut self, from: usize, to: usize) -> Duration {
+    pub fn millis(&mut self, from: usize, to: usize) -> Duration {
         Duration::from_millis((from + self.below(to - from)) as u64)
     }
 }

@@ -1,0 +1,82 @@
+//! What checkpointers promise about a thread's history.
+
+use serde_json::{Value, json};
+
+use super::checkpointer::{Talk, numbers, says};
+use super::{RunStores, checkpoint, checkpoint_write, object, thread};
+use crate::runtime::checkpoint::HistoryQuery;
+use crate::state::{StateUpdate, ThreadState};
+
+/// With limit.
+pub async fn history_is_newest_first_and_starts_before_what_is_asked(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let mut talk = Talk::new(&stores, "t1");
+    for n in 1..=6 {
+        talk.step(None, says(&format!("m{n}"))).await;
+    }
+    let history = async |limit, before: Option<u64>| {
+        let query = HistoryQuery { limit, before: before.map(checkpoint), ..HistoryQuery::default() };
+        let full = stores.checkpoints.list(&thread("t1"), &query).await.expect("read");
+        let metas = stores.checkpoints.list_meta(&thread("t1"), &query).await.expect("read");
+        assert_eq!(full.iter().map(|read| read.meta.clone()).collect::<Vec<_>>(), metas);
+        assert!(full.iter().all(|read| read.state.messages().len() as i64 == read.meta.step));
+        numbers(&metas)
+    };
+    assert_eq!(history(100, None).await, [6, 5, 4, 3, 2, 1]);
+    assert_eq!(history(2, None).await, [6, 5]);
+    assert_eq!(history(2, Some(5)).await, [4, 3]);
+    assert_eq!(history(9, Some(1)).await, [0; 0]);
+    assert_eq!(history(0, None).await, [0; 0]);
+}
+
+/// All given entries must be there, and limit counts matches.
+pub async fn history_finds_by_metadata(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let mut talk = Talk::new(&stores, "t1");
+    for _ in 1..=450 {
+        talk.step(None, StateUpdate::default()).await;
+    }
+    let find = async |metadata, limit| {
+        let query = HistoryQuery { limit, before: None, metadata: object(metadata) };
+        numbers(&stores.checkpoints.list_meta(&thread("t1"), &query).await.expect("read"))
+    };
+    assert_eq!(find(json!({"even": true}), 3).await, [450, 448, 446]);
+    assert_eq!(find(json!({"even": true, "n": 4}), 3).await, [4]);
+    assert_eq!(find(json!({"n": "4"}), 3).await, [0; 0]);
+    assert_eq!(find(json!({"absent": null}), 3).await, [0; 0]);
+    assert_eq!(find(json!({"source": "loop", "step": 7}), 3).await, [7]);
+    for none in [json!({"source": "input"}), json!({"source": "\u{0}"}), json!({"step": 7.0}), json!({"run_id": "r1"}), json!({"n": {}})] {
+        assert_eq!(find(none.clone(), 3).await, [0; 0], "{none}");
+    }
+    assert_eq!(find(json!({"thread_id": "t1", "parents": {}}), 2).await, [450, 449]);
+}
+
+/// Spelled in any way that means the same, and before a fact of the same name.
+pub async fn history_finds_by_any_metadata(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let (mut state, mut tail) = (ThreadState::default(), 0);
+    for (n, metadata) in [
+        (1, json!({"source": "else\"where", "step": "last", "run_id": null})),
+        (2, json!({"of": {"a": 1, "b": -0.0}, "text": "\u{0} \u{2028} ü\"%_", "k\"%": [1, "x"]})),
+    ] {
+        let mut write = checkpoint_write("t1", Some("r1"), n, &mut state, &mut tail);
+        write.meta.metadata = object(metadata);
+        stores.checkpoints.put(write).await.expect("written");
+    }
+    for (wanted, expected) in [
+        (json!({"source": "else\"where"}), vec![1]),
+        (json!({"source": "loop"}), vec![2]),
+        (json!({"step": "last"}), vec![1]),
+        (json!({"step": 1}), vec![]),
+        (json!({"run_id": null}), vec![1]),
+        (json!({"run_id": "r1"}), vec![2]),
+        (json!({"of": {"b": 0.0, "a": 1}}), vec![2]),
+        (json!({"text": "\u{0} \u{2028} ü\"%_"}), vec![2]),
+        (json!({"text": "\u{0} \u{2028} Ü\"%_"}), vec![]),
+        (json!({"k\"%": [1, "x"]}), vec![2]),
+        (Value::Object((0..500).map(|n| (format!("k{n}"), json!("\u{0}".repeat(100)))).collect()), vec![]),
+    ] {
+        let query = HistoryQuery { limit: 5, before: None, metadata: object(wanted.clone()) };
+        assert_eq!(numbers(&stores.checkpoints.list_meta(&thread("t1"), &query).await.expect("read")), expected, "{wanted}");
+    }
+}

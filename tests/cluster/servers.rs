@@ -1,0 +1,95 @@
+//! The servers that gateways stand on: ended, started again, and reached through proxies.
+
+use std::net::SocketAddr;
+use std::process::Command;
+
+use deerflow_tests::fault_proxy::{FaultProxy, Faults};
+
+use crate::rig::{on_postgres, setting_of, through_redis};
+
+/// Postgres or Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Server {
+    Postgres,
+    Redis,
+}
+
+impl Server {
+    /// Kills the server's first process. It is away until the outage is over.
+    pub(crate) fn kill(self) -> Outage {
+        self.command("kill");
+        Outage(self)
+    }
+
+    fn command(self, what: &str) {
+        let name = match self {
+            Self::Postgres => "postgres",
+            Self::Redis => "redis",
+        };
+        let command = format!("{}/{name}-{what}", setting_of("DEERFLOW_TEST_SERVERS"));
+        let done = tokio::task::block_in_place(|| Command::new(&command).output()).expect("a command");
+        assert!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    fn address(self) -> SocketAddr {
+        let url = setting_of(match self {
+            Self::Postgres => "DEERFLOW_TEST_POSTGRES_URL",
+            Self::Redis => "DEERFLOW_TEST_REDIS_URL",
+        });
+        let place = url.rsplit("//").next().expect("an authority").split('/').next().expect("a place");
+        place.rsplit('@').next().expect("host and port").parse().expect("an address")
+    }
+
+    async fn proxy(self, seed: u64) -> FaultProxy {
+        FaultProxy::before(self.address(), seed).await.expect("a port")
+    }
+}
+
+/// The time that a server is away. Dropping it starts the server again with what it had, for the tests that follow.
+#[derive(Debug)]
+pub(crate) struct Outage(Server);
+
+impl Outage {
+    /// Starts the server again with what it had.
+    pub(crate) fn end(self) {}
+}
+
+impl Drop for Outage {
+    fn drop(&mut self) {
+        self.0.command("start");
+    }
+}
+
+/// The ways from one gateway to its servers.
+#[derive(Debug)]
+pub(crate) struct Ways {
+    pub(crate) postgres: FaultProxy,
+    pub(crate) redis: FaultProxy,
+}
+
+impl Ways {
+    /// Ways without faults for each gateway, and the sections of their configurations that lead along them.
+    pub(crate) async fn of(nodes: usize, seed: u64) -> (Vec<Self>, Vec<String>) {
+        let direct = on_postgres() + &through_redis();
+        let (mut ways, mut sections) = (Vec::new(), Vec::new());
+        for node in 0..nodes as u64 {
+            let postgres = Server::Postgres.proxy(seed.wrapping_add(2 * node)).await;
+            let redis = Server::Redis.proxy(seed.wrapping_add(2 * node + 1)).await;
+            let led = direct.replace(&Server::Postgres.address().to_string(), &postgres.address().to_string());
+            sections.push(led.replace(&Server::Redis.address().to_string(), &redis.address().to_string()));
+            ways.push(Self { postgres, redis });
+        }
+        (ways, sections)
+    }
+
+    /// Changes what happens on the way to these servers.
+    pub(crate) fn set(&self, servers: &[Server], faults: &Faults) {
+        for server in servers {
+            let way = match server {
+                Server::Postgres => &self.postgres,
+                Server::Redis => &self.redis,
+            };
+            way.set(faults.clone());
+        }
+    }
+}
