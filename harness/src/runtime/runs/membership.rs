@@ -177,7 +177,7 @@ impl Keeper {
 
     /// Where no lease lapses: alone, or while there is none.
     async fn hold_and_look(&mut self, rang: bool) {
-        if !rang && self.held.elapsed() >= HOLD && tokio::time::timeout(HOLD_LIMIT, self.hold()).await.is_err() {
+        if self.held.elapsed() >= HOLD && tokio::time::timeout(HOLD_LIMIT, self.hold()).await.is_err() {
             tracing::warn!("whether this process still has its store cannot be found out: the store does not answer");
         }
         if !self.registry.membership.is_displaced() && (rang || self.looked.elapsed() >= LOOK_ALONE) {
@@ -212,7 +212,7 @@ impl Keeper {
     }
 
     async fn renew_and_look(&mut self, rang: bool) {
-        if !rang && self.held.elapsed() >= HOLD {
+        if self.held.elapsed() >= HOLD {
             self.hold().await;
         }
         if self.registry.membership.is_displaced() {
@@ -288,6 +288,8 @@ impl Keeper {
     /// Does what others wrote down for this process, lets go of what is not its own any more, and gives back what it owns without
     /// knowing; not for a ring, which may come between a claim and its handle.
     async fn look(&mut self, rang: bool) {
+        // However often it rings, everything is looked at in time.
+        let rang = rang && self.looked.elapsed() < LOOK_ALONE;
         if !rang {
             self.looked = Instant::now();
         }
