@@ -159,13 +159,13 @@ async fn a_receiver_that_never_answers_keeps_nobody_elses_calls_waiting() {
     for n in 0..100 {
         ended(&stores, &format!("s{n}"), &slow).await;
     }
-    for n in 0..20 {
+    for n in 0..12 {
         ended(&stores, &format!("z{n}"), &receiver.url).await;
     }
     let tasks = Tasks::new();
     sender.start(&tasks);
     let all_there = async {
-        while receiver.bodies.lock().len() < 20 {
+        while receiver.bodies.lock().len() < 12 {
             tokio::task::yield_now().await;
         }
     };

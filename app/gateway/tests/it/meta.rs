@@ -124,3 +124,18 @@ async fn pages_of_a_configured_origin_may_read_every_answer() {
     assert_eq!((foreign.code(), foreign.json()), (403, json!({ "detail": "Cross-site request denied." })));
     assert_eq!(foreign.header("access-control-allow-origin"), "");
 }
+
+#[tokio::test]
+async fn who_routes_is_told_whether_runs_are_taken() {
+    let gateway = Gateway::new();
+    let ready = gateway.get("/ready").await;
+    assert_eq!((ready.code(), &ready.json()["status"]), (200, &json!("ready")));
+    for part in ["database", "stream_bridge", "lease"] {
+        assert_eq!(ready.json()["checks"][part]["state"], "ok", "{part}");
+    }
+    gateway.shutdown.cancel();
+    let stopping = gateway.get("/ready").await;
+    assert_eq!((stopping.code(), &stopping.json()["status"]), (503, &json!("shutting down")));
+    // The process is there as long as it answers.
+    assert_eq!((gateway.get("/health").await.code(), gateway.get("/metrics").await.code()), (200, 200));
+}

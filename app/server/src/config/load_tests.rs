@@ -76,7 +76,7 @@ fn the_example_loads_with_its_comments_taken_off() {
             None => inside.push_str(&format!("{line}\n")),
         }
     }
-    let variables = ["OPENAI_API_KEY", "DATABASE_URL", "REDIS_URL", "TOKEN", "PROVISIONER_API_KEY"];
+    let variables = ["OPENAI_API_KEY", "DATABASE_URL", "REDIS_URL", "TOKEN", "PROVISIONER_API_KEY", "DEERFLOW_WEBHOOK_SECRET"];
     let loaded = load_with(&inside, &variables.map(|name| (name, "value"))).unwrap_or_else(|error| panic!("{error}\n{inside}"));
     assert_eq!(loaded.warnings, [], "{inside}");
     assert_eq!(loaded.config.models.len(), 2);

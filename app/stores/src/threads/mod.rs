@@ -50,7 +50,8 @@ impl SqlThreadStore {
 impl ThreadStore for SqlThreadStore {
     async fn create(&self, thread: NewThread) -> Result<Created, StoreError> {
         match self.db.writes().run(thread, |tx, thread| Box::pin(write::create(tx, thread))).await {
-            Ok(found) | Err(write::NotMade::Found(found)) => Ok(found),
+            Ok(found) => Ok(found),
+            Err(write::NotMade::Found(found)) => Ok(*found),
             Err(write::NotMade::Failed(error)) => Err(error),
         }
     }

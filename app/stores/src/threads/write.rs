@@ -33,7 +33,7 @@ const MAKE_THREAD: &str = "\
 /// Why the transaction of a new thread is rolled back.
 pub(super) enum NotMade {
     /// No thread is made, and so the request's key is free again.
-    Found(Created),
+    Found(Box<Created>),
     Failed(StoreError),
 }
 
@@ -49,7 +49,7 @@ pub(super) async fn create(tx: &DatabaseTransaction, new: &NewThread) -> Result<
         let mut script = Script::new(tx);
         take(&mut script, key, &Made::Thread(new.thread_id.clone()), new.at);
         if !was_taken(&script.run(tx).await?) {
-            return Err(TxError::Refused(NotMade::Found(Created::Known(known_of(tx, key).await?))));
+            return Err(TxError::Refused(NotMade::Found(Box::new(Created::Known(known_of(tx, key).await?)))));
         }
     }
     let row = new_row(new);
@@ -73,7 +73,7 @@ pub(super) async fn create(tx: &DatabaseTransaction, new: &NewThread) -> Result<
         Some(held) if held.user_id == new.user_id => Created::Existing(record(held)?),
         _ => Created::Taken,
     };
-    if new.request.is_some() { Err(TxError::Refused(NotMade::Found(found))) } else { Ok(found) }
+    if new.request.is_some() { Err(TxError::Refused(NotMade::Found(Box::new(found)))) } else { Ok(found) }
 }
 
 /// A change and whose thread it means.
