@@ -118,7 +118,7 @@ async fn pages_of_a_configured_origin_may_read_every_answer() {
         let answer = gateway.raw("POST", path, "{}", &[origin]).await;
         assert_eq!(answer.header("access-control-allow-origin"), "https://ui.test", "{path}");
         let exposed = answer.header("access-control-expose-headers");
-        assert_eq!(exposed, "content-location,location,x-pagination-total,x-pagination-next", "{path}");
+        assert_eq!(exposed, "content-location,location,x-pagination-total,x-pagination-next,idempotent-replayed", "{path}");
     }
     let foreign = gateway.raw("POST", "/threads", "{}", &[("origin", "https://evil.test")]).await;
     assert_eq!((foreign.code(), foreign.json()), (403, json!({ "detail": "Cross-site request denied." })));
