@@ -38,6 +38,8 @@ const LOOK_LAST: Duration = Duration::from_millis(20);
 pub(super) struct Membership {
     node: RwLock<NodeId>,
     shared: AtomicBool,
+    /// Until when its lease is certain, where it has one that can lapse.
+    certain_until: RwLock<Option<Instant>>,
     /// Whether another process works here that must not do so beside this one.
     displaced: AtomicBool,
     /// Whether this process came back to a store that another one may have left runs in.
@@ -47,11 +49,22 @@ pub(super) struct Membership {
 impl Membership {
     pub(super) fn new(node: NodeId) -> Self {
         let no = || AtomicBool::new(false);
-        Self { node: RwLock::new(node), shared: no(), displaced: no(), returned: no() }
+        Self { node: RwLock::new(node), shared: no(), certain_until: RwLock::new(None), displaced: no(), returned: no() }
     }
 
     pub(super) fn node(&self) -> NodeId {
         self.node.read().clone()
+    }
+
+    /// Whether runs may be taken here. One that was frozen must not take any as the process that it was.
+    pub(super) fn may_take(&self) -> bool {
+        !self.is_displaced() && self.certain_until.read().is_none_or(|until| Instant::now() < until)
+    }
+
+    fn renewed(&self, certain_until: Instant) {
+        if self.is_shared() {
+            *self.certain_until.write() = Some(certain_until);
+        }
     }
 
     /// Whether nothing may be begun here: another process has the store.
@@ -76,6 +89,7 @@ pub(super) async fn join(registry: &Arc<RunRegistry>, ttl: Duration, parts: &Run
     let lease = parts.nodes.register(&registry.membership.node(), ttl).await?;
     let shared = lease != Lease::Alone;
     registry.membership.shared.store(shared, Ordering::Release);
+    registry.membership.renewed(certain(sent, ttl));
     let mut keeper =
         Keeper { registry: registry.clone(), parts: parts.clone(), ttl, shared, sent, held: sent, looked: sent, strays: HashSet::new() };
     parts.tasks.spawn(TaskKind::Service, "membership", async move { keeper.keep().await });
@@ -99,6 +113,11 @@ async fn answer(registry: &RunRegistry, mut rings: BoxStream<'static, Ring>) {
             }
         }
     }
+}
+
+/// How long a lease is certain whose renewal was sent then.
+fn certain(sent: Instant, ttl: Duration) -> Instant {
+    sent + ttl.mul_f64(1.0 - MARGIN)
 }
 
 struct Keeper {
@@ -134,8 +153,7 @@ impl Keeper {
                 self.hold_and_look(rang).await;
                 continue;
             }
-            let deadline = self.sent + self.ttl.mul_f64(1.0 - MARGIN);
-            if tokio::time::timeout_at(deadline, self.renew_and_look(rang)).await.is_err() {
+            if tokio::time::timeout_at(certain(self.sent, self.ttl), self.renew_and_look(rang)).await.is_err() {
                 tracing::error!("the lease of this process is about to lapse: its runs are given up for others to take");
                 self.fence();
                 self.enter_anew().await;
@@ -195,7 +213,10 @@ impl Keeper {
     async fn renew(&mut self) {
         let sent = Instant::now();
         match self.parts.nodes.renew(&self.registry.membership.node(), self.ttl).await {
-            Ok(true) => self.sent = sent,
+            Ok(true) => {
+                self.sent = sent;
+                self.registry.membership.renewed(certain(sent, self.ttl));
+            }
             Ok(false) => {
                 tracing::error!("the lease of this process lapsed: others have taken its runs");
                 self.fence();
@@ -220,6 +241,7 @@ impl Keeper {
                 Ok(Ok(true)) => {
                     let membership = &self.registry.membership;
                     *membership.node.write() = node;
+                    membership.renewed(certain(sent, self.ttl));
                     membership.displaced.store(false, Ordering::Release);
                     membership.returned.store(true, Ordering::Release);
                     self.registry.doorbell.ring();

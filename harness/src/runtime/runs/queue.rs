@@ -127,9 +127,9 @@ impl Queue {
         }
     }
 
-    /// Whether nothing is to be begun: the process ends, or another one has the store.
+    /// Whether nothing is to be begun: the process ends, or may not be taken to live.
     fn is_idle(&self) -> bool {
-        self.parts.tasks.token().is_cancelled() || self.registry.membership.is_displaced()
+        self.parts.tasks.token().is_cancelled() || !self.registry.membership.may_take()
     }
 
     async fn take_over_all(&self) {
