@@ -50,7 +50,7 @@ impl Balancer {
 
     /// The cluster as its clients see it.
     fn web(&self, cluster: &Cluster) -> Web {
-        Web { client: cluster.web.client.clone(), urls: [self.url.clone()].into() }
+        Web { urls: [self.url.clone()].into(), ..cluster.web.clone() }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use deerflow_tests::sse::{SseFrame, SseStream};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::rig::{Story, Web, body, messages, text, words};
 
@@ -15,6 +15,8 @@ const PAUSES: [u64; 5] = [1_000, 2_000, 4_000, 5_000, 5_000];
 /// What a client saw of one run.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
+    /// What the history calls this client.
+    name: String,
     pub(crate) thread: String,
     pub(crate) run: String,
     /// The ids of each connection, as (number, attempt).
@@ -32,11 +34,14 @@ pub(crate) struct Seen {
 /// Starts a run on `node` and follows it to its end. `None` when it was never acknowledged.
 pub(crate) async fn tell(web: Web, node: usize, thread: String, story: Story) -> Option<Seen> {
     let url = format!("{}/threads/{thread}/runs/stream", web.urls[node]);
+    let call = web.history.name("call");
+    web.history.write("asked", json!({"call": call, "thread": thread, "input": story.prompt}));
     let answer = web.client.post(url).json(&body(&story.prompt)).send().await.ok()?;
     assert_eq!(answer.status(), 200, "a run on {thread}");
     let location = answer.headers()["location"].to_str().expect("text").to_owned();
-    let mut seen = Seen { thread, run: run_of(&location), ..Seen::default() };
-    seen.read(SseStream::new(answer)).await;
+    let mut seen = Seen { thread, run: run_of(&location), name: web.history.name("viewer"), ..Seen::default() };
+    web.history.write("accepted", json!({"call": call, "run": seen.run}));
+    seen.read(&web, SseStream::new(answer)).await;
     seen.follow(&web, node + 1, &location).await;
     Some(seen)
 }
@@ -44,7 +49,7 @@ pub(crate) async fn tell(web: Web, node: usize, thread: String, story: Story) ->
 /// Follows a run from its beginning, first on `node`.
 pub(crate) async fn join(web: Web, node: usize, thread: String, run: String) -> Seen {
     let location = format!("/threads/{thread}/runs/{run}/stream");
-    let mut seen = Seen { thread, run, ..Seen::default() };
+    let mut seen = Seen { thread, run, name: web.history.name("viewer"), ..Seen::default() };
     seen.follow(&web, node, &location).await;
     seen
 }
@@ -74,7 +79,7 @@ impl Seen {
             if let Ok(answer) = request.send().await {
                 let status = answer.status();
                 if status == 200 {
-                    self.read(SseStream::new(answer)).await;
+                    self.read(web, SseStream::new(answer)).await;
                 } else {
                     let told = answer.text().await.unwrap_or_default();
                     assert!(status.is_server_error(), "gateway {at}: {status} {told} for {location}");
@@ -93,10 +98,31 @@ impl Seen {
     }
 
     /// Reads one connection until it ends or breaks.
-    async fn read(&mut self, mut stream: SseStream) {
+    async fn read(&mut self, web: &Web, mut stream: SseStream) {
+        web.history.write("opened", json!({"viewer": self.name, "run": self.run, "after": self.cursor()}));
         self.connections.push(Vec::new());
         while let Ok(Some(frame)) = stream.next_frame().await {
+            self.record(web, &frame);
             self.take(&frame);
+        }
+        web.history.write("broke", json!({"viewer": self.name}));
+    }
+
+    fn record(&self, web: &Web, frame: &SseFrame) {
+        let viewer = json!({"viewer": self.name});
+        match (&frame.id, frame.name()) {
+            (Some(id), name) => {
+                let mut event = json!({"viewer": self.name, "id": id, "event": name});
+                let data = if name == "messages" { frame.json().expect("json") } else { Value::Null };
+                if data[0]["type"] == "AIMessageChunk" {
+                    event["message"] = data[0]["id"].clone();
+                    event["text"] = json!(words(&data[0]));
+                }
+                web.history.write("event", event);
+            }
+            (None, "end") => web.history.write("ended", viewer),
+            (None, "gap") => web.history.write("gap", viewer),
+            (None, _) => {}
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use deerflow_tests::gateway::{AUTH_DISABLED, GatewayOptions, GatewayProcess, deerflow_binary};
+use deerflow_tests::history::Recorder;
 use deerflow_tests::scripted_openai::{Options, ScriptedOpenAi};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -24,6 +25,7 @@ pub(crate) struct Cluster {
 pub(crate) struct Web {
     pub(crate) client: reqwest::Client,
     pub(crate) urls: Arc<[String]>,
+    pub(crate) history: Recorder,
 }
 
 impl Cluster {
@@ -46,7 +48,7 @@ impl Cluster {
         }
         let urls = nodes.iter().map(GatewayProcess::base_url).collect();
         let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).connect_timeout(Duration::from_secs(2));
-        let web = Web { client: client.build().expect("client"), urls };
+        let web = Web { client: client.build().expect("client"), urls, history: history() };
         Self { nodes, model, web, sections: sections[0].clone() }
     }
 
@@ -99,6 +101,15 @@ sandbox: {{use: local}}
     options.env = vec![(AUTH_DISABLED.0.to_owned(), AUTH_DISABLED.1.to_owned())];
     options.stopped_within = Duration::from_secs(35);
     GatewayProcess::launch(options).await
+}
+
+/// A history of this cluster, where somebody wants one.
+fn history() -> Recorder {
+    #[expect(clippy::disallowed_methods, reason = "tests have no configuration to ask")]
+    let Some(folder) = std::env::var_os("DEERFLOW_HISTORIES") else { return Recorder::default() };
+    #[expect(clippy::disallowed_methods, reason = "histories of one test run must not overwrite each other")]
+    let name = uuid::Uuid::new_v4().to_string();
+    Recorder::into_folder(folder.as_ref(), &name).expect("the folder of the histories is there")
 }
 
 /// What `tests/cluster/run.sh` says of its servers.
@@ -158,7 +169,9 @@ impl Web {
     }
 
     pub(crate) async fn run(&self, node: usize, thread: &str, run: &str) -> Value {
-        self.get(node, &format!("/threads/{thread}/runs/{run}")).await
+        let shown = self.get(node, &format!("/threads/{thread}/runs/{run}")).await;
+        self.history.write("read_run", json!({"run": run, "status": shown["status"]}));
+        shown
     }
 
     /// The run when it is over, asked of a gateway that lives; `None` for one that was rolled back.
@@ -169,7 +182,10 @@ impl Web {
             let (status, shown) = self.try_ask(node, Method::GET, &path, &Value::Null).await.expect("answer");
             match status.as_u16() {
                 404 => return None,
-                200 if !matches!(text(&shown["status"]), "pending" | "running") => return Some(shown),
+                200 if !matches!(text(&shown["status"]), "pending" | "running") => {
+                    self.history.write("read_run", json!({"run": run, "status": shown["status"]}));
+                    return Some(shown);
+                }
                 200 => {}
                 _ => panic!("{path}: {status} {shown}"),
             }
@@ -182,6 +198,9 @@ impl Web {
     /// What was said in a thread, as (type, text).
     pub(crate) async fn talk(&self, node: usize, thread: &str) -> Vec<(String, String)> {
         let state = self.get(node, &format!("/threads/{thread}/state")).await;
+        let said = state["values"]["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let shown = |message: &Value| json!({"type": message["type"], "id": message["id"], "text": words(message)});
+        self.history.write("read_thread", json!({"thread": thread, "messages": said.iter().map(shown).collect::<Vec<_>>()}));
         messages(&state["values"])
     }
 

@@ -3,6 +3,7 @@
 pub mod dice;
 pub mod fault_proxy;
 pub mod gateway;
+pub mod history;
 pub mod local_server;
 pub mod scripted_openai;
 pub mod sse;

@@ -3,6 +3,7 @@
 mod bench;
 mod boundary;
 mod config;
+mod history;
 mod report;
 mod tidy;
 mod tokens;
@@ -42,6 +43,12 @@ enum Chore {
     },
     /// Check that the example configuration is accepted by the real binary
     Config(Root),
+    /// Check what clients of a cluster saw against what they were promised
+    CheckHistory {
+        /// Histories as `docs/histories.md` describes them
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
 }
 
 #[derive(Args)]
@@ -63,6 +70,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Chore::Tidy(root) => Ok(report::print("tidy", &tidy::check(&root.open()?)?)),
         Chore::Bench { root, profile, args } => bench::run(&root.open()?, &profile, &args),
         Chore::Config(root) => config::run(&root.open()?),
+        Chore::CheckHistory { files } => Ok(report::print("history", &history::check(&files)?)),
     }
 }
 

@@ -4,6 +4,8 @@ pub mod actor_context;
 pub mod agent;
 pub mod checkpoint;
 pub mod memory;
+#[cfg(test)]
+pub(crate) mod process;
 pub mod runs;
 pub mod serialization;
 pub mod stream_bridge;

@@ -28,6 +28,9 @@ pub enum TaskKind {
 pub struct Tasks {
     tracker: TaskTracker,
     token: CancellationToken,
+    /// Where a simulation has them live.
+    #[cfg(test)]
+    process: super::process::Process,
 }
 
 /// A task ended by panicking.
@@ -39,6 +42,12 @@ impl Tasks {
     /// An empty set.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty set whose tasks stand still and vanish with `process`.
+    #[cfg(test)]
+    pub(crate) fn within(process: super::process::Process) -> Self {
+        Self { process, ..Self::default() }
     }
 
     /// The token that shutdown cancels. Services stop on it; runs are told by their supervisor.
@@ -54,6 +63,8 @@ impl Tasks {
     {
         // In a box of its own: a task's cell is aligned to cache lines, and allocators serve large cells like that slowly.
         let work = Box::pin(guarded(kind, name, work)).in_current_span();
+        #[cfg(test)]
+        let work = self.process.hold(work);
         let tracked = self.tracker.track_future(work);
         #[expect(clippy::disallowed_methods, reason = "the one home of spawning")]
         match actor_context::current() {

@@ -9,7 +9,7 @@ use super::*;
 
 const FILE: &str = "config.yaml";
 /// Sections whose every key has a type, at each place of the table.
-const TYPED_PLACES: [&str; 28] = [
+const TYPED_PLACES: [&str; 29] = [
     "logging",
     "logging.enhance",
     "token_usage",
@@ -23,6 +23,7 @@ const TYPED_PLACES: [&str; 28] = [
     "circuit_breaker",
     "run_ownership",
     "webhooks",
+    "retention",
     "run_events",
     "database",
     "database.checkpoint_delta",

@@ -6,7 +6,15 @@ use super::MemoryStores;
 use crate::testkit::RunStores;
 
 async fn memory() -> RunStores {
-    let stores = Arc::new(MemoryStores::new());
+    ports(MemoryStores::new())
+}
+
+async fn shared() -> RunStores {
+    ports(MemoryStores::shared())
+}
+
+fn ports(stores: MemoryStores) -> RunStores {
+    let stores = Arc::new(stores);
     RunStores {
         create: stores.clone(),
         commit: stores.clone(),
@@ -16,6 +24,7 @@ async fn memory() -> RunStores {
         nodes: stores.clone(),
         events: stores.clone(),
         webhooks: stores.clone(),
+        requests: stores.clone(),
         checkpoints: stores,
         keep: Arc::new(()),
     }
@@ -27,3 +36,8 @@ crate::tool_ledger_suite!([#[tokio::test(flavor = "multi_thread", worker_threads
 crate::run_events_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 crate::checkpointer_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 crate::webhook_outbox_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
+crate::request_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
+
+mod shared_by_several {
+    crate::node_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::shared);
+}

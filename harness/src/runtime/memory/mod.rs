@@ -5,6 +5,7 @@ mod calls;
 mod checkpoints;
 mod events;
 mod nodes;
+mod requests;
 mod runs;
 mod stream_bridge;
 mod webhooks;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 pub use bell::MemoryNodeBell;
 pub use stream_bridge::{InvalidOption, MemoryOptions, MemoryStreamBridge};
@@ -23,7 +25,7 @@ use crate::ids::{NodeId, RunId, SystemIds, ThreadId};
 use crate::messages::Message;
 use crate::runtime::agent::AgentResolver;
 use crate::runtime::checkpoint::{CheckpointMeta, LogRange};
-use crate::runtime::runs::store::{CallProgress, Recipe, RunEvent, WebhookDelivery};
+use crate::runtime::runs::store::{CallProgress, Made, Recipe, RequestKey, RunEvent, WebhookDelivery};
 use crate::runtime::runs::{NullObserver, RunRecord, RuntimeParts, ThreadStatus};
 use crate::runtime::tasks::Tasks;
 
@@ -55,10 +57,13 @@ pub struct MemoryStores(Arc<Mutex<Tables>>);
 
 #[derive(Debug, Default)]
 struct Tables {
-    threads: HashMap<ThreadId, Thread>,
-    runs: HashMap<RunId, Run>,
-    outbox: HashMap<RunId, Call>,
-    nodes: HashMap<NodeId, DateTime<Utc>>,
+    threads: BTreeMap<ThreadId, Thread>,
+    runs: BTreeMap<RunId, Run>,
+    outbox: BTreeMap<RunId, Call>,
+    requests: HashMap<requests::Scope, (RequestKey, Made)>,
+    nodes: BTreeMap<NodeId, Node>,
+    /// Whether several runtimes work on them.
+    shared: bool,
     /// Counts admissions, to tell the order of runs that were made at the same moment.
     admitted: u64,
 }
@@ -78,11 +83,21 @@ struct Run {
     calls: HashMap<String, CallProgress>,
 }
 
+/// A runtime that works on the stores, until its lease lapses if there may be others.
+#[derive(Debug)]
+struct Node {
+    since: DateTime<Utc>,
+    renewed_at: DateTime<Utc>,
+    until: Option<Instant>,
+}
+
 /// A call that was not taken yet; without a moment it is given up.
 #[derive(Debug)]
 struct Call {
     delivery: WebhookDelivery,
     due: Option<DateTime<Utc>>,
+    died: Option<DateTime<Utc>>,
+    last_error: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -109,6 +124,11 @@ impl MemoryStores {
     /// Empty stores.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Empty stores for several runtimes that take over from each other, as processes with a database do.
+    pub fn shared() -> Self {
+        Self(Arc::new(Mutex::new(Tables { shared: true, ..Tables::default() })))
     }
 
     /// A thread's status and title, if the thread is known.

@@ -1,25 +1,36 @@
-//! Who works on the runs: the last one that came, for memory is never shared by two.
+//! Who works on the runs: the last one that came, or with shared stores all whose leases are valid.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::time::Instant;
 
-use super::MemoryStores;
+use super::{MemoryStores, Node, Tables};
 use crate::clock::{Clock, SystemClock};
 use crate::ids::NodeId;
 use crate::runtime::runs::store::{Hold, Lease, NodeRecord, NodeStore, OwnedRun, StoreError};
 
 #[async_trait]
 impl NodeStore for MemoryStores {
-    async fn register(&self, node: &NodeId, _ttl: Duration) -> Result<Lease, StoreError> {
+    async fn register(&self, node: &NodeId, ttl: Duration) -> Result<Lease, StoreError> {
         let mut tables = self.0.lock();
-        tables.nodes.clear();
-        tables.nodes.insert(node.clone(), SystemClock.now());
-        Ok(Lease::Alone)
+        let lease = if tables.shared { Lease::Shared(ttl) } else { Lease::Alone };
+        if lease == Lease::Alone {
+            tables.nodes.clear();
+        }
+        let until = tables.until(ttl);
+        let since = SystemClock.now();
+        tables.nodes.insert(node.clone(), Node { since, renewed_at: since, until });
+        Ok(lease)
     }
 
-    async fn renew(&self, node: &NodeId, _ttl: Duration) -> Result<bool, StoreError> {
-        Ok(self.0.lock().nodes.contains_key(node))
+    async fn renew(&self, node: &NodeId, ttl: Duration) -> Result<bool, StoreError> {
+        let mut tables = self.0.lock();
+        let until = tables.until(ttl);
+        let Some(node) = tables.nodes.get_mut(node).filter(|node| node.lives()) else { return Ok(false) };
+        (node.until, node.renewed_at) = (until, SystemClock.now());
+        Ok(true)
     }
 
     async fn leave(&self, node: &NodeId) -> Result<(), StoreError> {
@@ -46,7 +57,34 @@ impl NodeStore for MemoryStores {
     async fn list(&self) -> Result<Vec<NodeRecord>, StoreError> {
         let tables = self.0.lock();
         let runs = |node: &NodeId| tables.runs.values().filter(|run| run.owner.as_ref() == Some(node)).count() as u64;
-        let record = |(node, since): (&NodeId, &_)| NodeRecord { node: node.clone(), since: *since, left: None, runs: runs(node) };
-        Ok(tables.nodes.iter().map(record).collect())
+        let mut living: Vec<_> = tables.nodes.iter().filter(|(_, node)| node.lives()).collect();
+        living.sort_by_key(|(_, node)| node.since);
+        let left = |node: &Node| node.until.map(|until| until.saturating_duration_since(Instant::now()));
+        let record = |(id, node): (&NodeId, &Node)| NodeRecord {
+            node: id.clone(),
+            address: None,
+            renewed_at: node.renewed_at,
+            since: node.since,
+            left: left(node),
+            runs: runs(id),
+        };
+        Ok(living.into_iter().map(record).collect())
+    }
+}
+
+impl Tables {
+    /// The runtimes that live.
+    pub(super) fn alive(&self) -> BTreeSet<NodeId> {
+        self.nodes.iter().filter(|(_, node)| node.lives()).map(|(id, _)| id.clone()).collect()
+    }
+
+    fn until(&self, ttl: Duration) -> Option<Instant> {
+        self.shared.then(|| Instant::now() + ttl)
+    }
+}
+
+impl Node {
+    fn lives(&self) -> bool {
+        self.until.is_none_or(|until| Instant::now() < until)
     }
 }

@@ -1,13 +1,12 @@
 //! Handles of the runs that wait or are executed in this process. They decide nothing: the truth is in the store.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::spec::CancelAction;
@@ -51,7 +50,9 @@ pub(super) struct LiveRun {
     waits: AtomicBool,
     stop: Mutex<Option<Stop>>,
     status: Mutex<RunStatus>,
-    done: watch::Sender<Option<Left>>,
+    left: Mutex<Option<Left>>,
+    /// Cancelled, in the sense of set, once it has left.
+    gone: CancellationToken,
 }
 
 /// Why a run that is executed here has to stop.
@@ -81,7 +82,8 @@ impl LiveRun {
             waits: AtomicBool::new(false),
             stop: Mutex::new(None),
             status: Mutex::new(RunStatus::Pending),
-            done: watch::Sender::new(None),
+            left: Mutex::new(None),
+            gone: CancellationToken::new(),
         })
     }
 
@@ -114,30 +116,33 @@ impl LiveRun {
 
     /// Called once, when everything about the run is durable and published.
     pub(super) fn finished(&self, outcome: RunOutcome) {
-        self.opened.cancel();
-        self.done.send_replace(Some(Left::Ended(outcome)));
+        self.leave(Left::Ended(outcome));
     }
 
     /// Called once instead of [`LiveRun::finished`] when the run goes on without this handle.
     pub(super) fn left(&self) {
+        self.leave(Left::Elsewhere);
+    }
+
+    fn leave(&self, left: Left) {
+        *self.left.lock() = Some(left);
         self.opened.cancel();
-        self.done.send_replace(Some(Left::Elsewhere));
+        self.gone.cancel();
     }
 
     /// Waits until the run is over, or is no longer this process's: then the store knows more.
     pub(super) async fn ended(&self) -> Option<RunOutcome> {
-        let mut done = self.done.subscribe();
-        // The sender lives in self, so waiting cannot fail while self is borrowed.
-        match done.wait_for(Option::is_some).await.as_deref() {
-            Ok(Some(Left::Ended(outcome))) => Some(outcome.clone()),
-            Ok(Some(Left::Elsewhere) | None) | Err(_) => None,
+        self.gone.cancelled().await;
+        match &*self.left.lock() {
+            Some(Left::Ended(outcome)) => Some(outcome.clone()),
+            Some(Left::Elsewhere) | None => None,
         }
     }
 }
 
 /// The live runs by id.
 #[derive(Debug, Default)]
-pub(super) struct LiveRuns(Mutex<HashMap<RunId, Arc<LiveRun>>>);
+pub(super) struct LiveRuns(Mutex<BTreeMap<RunId, Arc<LiveRun>>>);
 
 impl LiveRuns {
     /// `false`, and nothing is changed, when the run is known already.

@@ -38,33 +38,44 @@ const LOOK_LAST: Duration = Duration::from_millis(20);
 pub(super) struct Membership {
     node: RwLock<NodeId>,
     shared: AtomicBool,
-    /// Until when its lease is certain, where it has one that can lapse.
-    certain_until: RwLock<Option<Instant>>,
     /// Whether another process works here that must not do so beside this one.
     displaced: AtomicBool,
     /// Whether this process came back to a store that another one may have left runs in.
     returned: AtomicBool,
+    /// When the last renewal that was confirmed was sent, and for how long it holds.
+    confirmed: RwLock<Option<(Instant, Duration)>>,
+}
+
+/// How a process stands with its lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaseView {
+    /// Since when it was not renewed.
+    pub age: Duration,
+    /// How long it holds.
+    pub ttl: Duration,
+}
+
+impl LeaseView {
+    /// Whether the process still works under it.
+    pub fn holds(&self) -> bool {
+        self.age < self.ttl.mul_f64(1.0 - MARGIN)
+    }
 }
 
 impl Membership {
     pub(super) fn new(node: NodeId) -> Self {
         let no = || AtomicBool::new(false);
-        Self { node: RwLock::new(node), shared: no(), certain_until: RwLock::new(None), displaced: no(), returned: no() }
+        Self { node: RwLock::new(node), shared: no(), displaced: no(), returned: no(), confirmed: RwLock::default() }
     }
 
     pub(super) fn node(&self) -> NodeId {
         self.node.read().clone()
     }
 
-    /// Whether runs may be taken here. One that was frozen must not take any as the process that it was.
-    pub(super) fn may_take(&self) -> bool {
-        !self.is_displaced() && self.certain_until.read().is_none_or(|until| Instant::now() < until)
-    }
-
-    fn renewed(&self, certain_until: Instant) {
-        if self.is_shared() {
-            *self.certain_until.write() = Some(certain_until);
-        }
+    /// Whether runs that are taken under this id are this process's to begin: a pause may have cost it its lease, and it need not
+    /// have noticed yet.
+    pub(super) fn holds(&self, node: &NodeId) -> bool {
+        *self.node.read() == *node && self.lease().is_none_or(|lease| lease.holds())
     }
 
     /// Whether nothing may be begun here: another process has the store.
@@ -75,6 +86,12 @@ impl Membership {
     /// Whether runs may have been left by others: always where others may be there, else once after each return.
     pub(super) fn may_find_left(&self) -> bool {
         self.is_shared() || self.returned.swap(false, Ordering::AcqRel)
+    }
+
+    /// How this process stands with its lease, if it needs one.
+    pub(super) fn lease(&self) -> Option<LeaseView> {
+        let confirmed = *self.confirmed.read();
+        confirmed.filter(|_| self.is_shared()).map(|(sent, ttl)| LeaseView { age: sent.elapsed(), ttl })
     }
 
     /// Whether other processes may work on the same store.
@@ -88,8 +105,8 @@ pub(super) async fn join(registry: &Arc<RunRegistry>, ttl: Duration, parts: &Run
     let sent = Instant::now();
     let lease = parts.nodes.register(&registry.membership.node(), ttl).await?;
     let shared = lease != Lease::Alone;
+    *registry.membership.confirmed.write() = Some((sent, ttl));
     registry.membership.shared.store(shared, Ordering::Release);
-    registry.membership.renewed(certain(sent, ttl));
     let mut keeper =
         Keeper { registry: registry.clone(), parts: parts.clone(), ttl, shared, sent, held: sent, looked: sent, strays: HashSet::new() };
     parts.tasks.spawn(TaskKind::Service, "membership", async move { keeper.keep().await });
@@ -113,11 +130,6 @@ async fn answer(registry: &RunRegistry, mut rings: BoxStream<'static, Ring>) {
             }
         }
     }
-}
-
-/// How long a lease is certain whose renewal was sent then.
-fn certain(sent: Instant, ttl: Duration) -> Instant {
-    sent + ttl.mul_f64(1.0 - MARGIN)
 }
 
 struct Keeper {
@@ -145,6 +157,7 @@ impl Keeper {
             // While the process ends, its last run is not waited for longer than it takes.
             let pause = if stop.is_cancelled() { LOOK_LAST } else { pause };
             let rang = tokio::select! {
+                biased;
                 () = stop.cancelled(), if !stop.is_cancelled() => continue,
                 () = self.registry.look.notified() => true,
                 () = tokio::time::sleep(pause) => false,
@@ -153,7 +166,8 @@ impl Keeper {
                 self.hold_and_look(rang).await;
                 continue;
             }
-            if tokio::time::timeout_at(certain(self.sent, self.ttl), self.renew_and_look(rang)).await.is_err() {
+            let deadline = self.sent + self.ttl.mul_f64(1.0 - MARGIN);
+            if tokio::time::timeout_at(deadline, self.renew_and_look(rang)).await.is_err() {
                 tracing::error!("the lease of this process is about to lapse: its runs are given up for others to take");
                 self.fence();
                 self.enter_anew().await;
@@ -213,10 +227,7 @@ impl Keeper {
     async fn renew(&mut self) {
         let sent = Instant::now();
         match self.parts.nodes.renew(&self.registry.membership.node(), self.ttl).await {
-            Ok(true) => {
-                self.sent = sent;
-                self.registry.membership.renewed(certain(sent, self.ttl));
-            }
+            Ok(true) => self.confirm(sent),
             Ok(false) => {
                 tracing::error!("the lease of this process lapsed: others have taken its runs");
                 self.fence();
@@ -224,6 +235,12 @@ impl Keeper {
             }
             Err(error) => tracing::warn!(%error, "the lease of this process is not renewed yet"),
         }
+    }
+
+    /// A renewal or a registration was confirmed that was sent at `sent`.
+    fn confirm(&mut self, sent: Instant) {
+        self.sent = sent;
+        *self.registry.membership.confirmed.write() = Some((sent, self.ttl));
     }
 
     /// Stops everything that is executed here, without another word to the store.
@@ -241,11 +258,10 @@ impl Keeper {
                 Ok(Ok(true)) => {
                     let membership = &self.registry.membership;
                     *membership.node.write() = node;
-                    membership.renewed(certain(sent, self.ttl));
                     membership.displaced.store(false, Ordering::Release);
                     membership.returned.store(true, Ordering::Release);
+                    self.confirm(sent);
                     self.registry.doorbell.ring();
-                    self.sent = sent;
                     // What was admitted in between belongs to the one that is gone.
                     self.fence();
                     tracing::warn!("this process has a lease again");

@@ -9,7 +9,6 @@ use tokio::time::Instant;
 
 use super::super::tests::{as_user, facade, over, spec, wait_for_tokens};
 use super::super::*;
-use super::{Membership, certain};
 use crate::ids::NodeId;
 use crate::runtime::actor_context::Owner;
 use crate::runtime::memory::MemoryStores;
@@ -139,18 +138,4 @@ async fn a_process_whose_store_is_taken_stops_its_runs_and_admits_none_until_it_
         assert_eq!(process.parts().query.get(&run.run_id, &Owner::None).await.unwrap().unwrap().attempt, 2);
     })
     .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn who_was_frozen_past_its_lease_takes_nothing_until_it_has_another() {
-    let membership = Membership::new(node("n1"));
-    assert!(membership.may_take(), "alone, no lease lapses");
-    membership.shared.store(true, std::sync::atomic::Ordering::Release);
-    membership.renewed(certain(Instant::now(), Duration::from_secs(10)));
-    tokio::time::advance(Duration::from_millis(7_900)).await;
-    assert!(membership.may_take());
-    tokio::time::advance(Duration::from_millis(200)).await;
-    assert!(!membership.may_take());
-    membership.renewed(certain(Instant::now(), Duration::from_secs(10)));
-    assert!(membership.may_take());
 }

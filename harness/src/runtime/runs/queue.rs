@@ -24,7 +24,7 @@ use super::spec::{CancelAction, IfNotExists, RunScope};
 use super::status::RunStatus;
 use super::store::{Claimed, RunCommit, RunEnd, StoreError};
 use super::supervisor::launch;
-use crate::ids::RunId;
+use crate::ids::{NodeId, RunId};
 use crate::runtime::actor_context::{self, Owner};
 use crate::runtime::serialization::error_frame;
 use crate::runtime::stream_bridge::{StreamKey, TerminalKind};
@@ -32,6 +32,8 @@ use crate::runtime::tasks::{TaskKind, panic_text};
 
 /// The longest that a turn goes unnoticed: what another process did rings no bell here.
 const LOOK: Duration = Duration::from_secs(2);
+/// The same while this process comes back under a new id.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
 /// How often runs are looked for that were told to stop while they waited, by a process that died then.
 const SWEEP: Duration = Duration::from_secs(30);
 /// The longest that starting one run may keep the others waiting.
@@ -78,14 +80,15 @@ pub(super) fn open(registry: &Arc<RunRegistry>, limits: &Arc<RwLock<RunLimits>>,
                 looked = Instant::now();
                 queue.take_over_all().await;
                 queue.follow_elsewhere().await;
-                if swept.elapsed() >= SWEEP {
-                    swept = looked;
-                    if let Err(error) = recovery::find_waiting(&queue.registry, &queue.parts).await {
-                        tracing::warn!(%error, "runs that wait cannot be looked through");
-                    }
+            }
+            if swept.elapsed() >= SWEEP {
+                swept = Instant::now();
+                if let Err(error) = recovery::end_told_to_stop(&queue.registry, &queue.parts).await {
+                    tracing::warn!(%error, "runs that wait cannot be looked through");
                 }
             }
             tokio::select! {
+                biased;
                 () = stop.cancelled() => {}
                 () = queue.registry.doorbell.rings.notified() => {}
                 () = tokio::time::sleep(pause) => {}
@@ -119,17 +122,21 @@ impl Queue {
                 return Ok(LOOK);
             }
             let now = self.parts.clock.now();
-            let Some(claimed) = self.parts.create.claim(&self.registry.membership.node(), now).await? else {
+            let node = self.registry.membership.node();
+            if !self.registry.membership.holds(&node) {
+                return Ok(LOOK_AGAIN);
+            }
+            let Some(claimed) = self.parts.create.claim(&node, now).await? else {
                 let due = self.parts.create.next_due(now).await?;
                 return Ok(due.and_then(|due| (due - now).to_std().ok()).map_or(LOOK, |wait| wait.min(LOOK)));
             };
-            self.begin(claimed).await;
+            self.begin(claimed, &node).await;
         }
     }
 
-    /// Whether nothing is to be begun: the process ends, or may not be taken to live.
+    /// Whether nothing is to be begun: the process ends, or another one has the store.
     fn is_idle(&self) -> bool {
-        self.parts.tasks.token().is_cancelled() || !self.registry.membership.may_take()
+        self.parts.tasks.token().is_cancelled() || self.registry.membership.is_displaced()
     }
 
     async fn take_over_all(&self) {
@@ -143,16 +150,24 @@ impl Queue {
     async fn try_take_over_all(&self) -> Result<usize, StoreError> {
         let mut taken = 0;
         while !self.is_idle() {
-            let next = self.parts.create.take_over(&self.registry.membership.node(), self.parts.clock.now()).await?;
+            let node = self.registry.membership.node();
+            if !self.registry.membership.holds(&node) {
+                break;
+            }
+            let next = self.parts.create.take_over(&node, self.parts.clock.now()).await?;
             let Some(claimed) = next else { break };
-            self.begin(claimed).await;
+            self.begin(claimed, &node).await;
             taken += 1;
         }
         Ok(taken)
     }
 
-    /// Starts a run. One that cannot be started must not keep all others waiting.
-    async fn begin(&self, claimed: Claimed) {
+    /// Starts a run that was taken under the id `node`. One that cannot be started must not keep all others waiting.
+    async fn begin(&self, claimed: Claimed, node: &NodeId) {
+        if !self.registry.membership.holds(node) {
+            // Its owner does not live, so it is taken again.
+            return tracing::warn!(run_id = %claimed.run.run_id, "a run was taken under a lease that has lapsed since");
+        }
         let limits = *self.limits.read();
         let run = claimed.run.clone();
         let work = AssertUnwindSafe(start(claimed, limits, &self.registry, &self.parts));

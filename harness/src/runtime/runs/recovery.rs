@@ -13,11 +13,11 @@ use super::record::{LOST_ERROR, RunRecord, ThreadStatus};
 use super::registry::RunRegistry;
 use super::spec::{CancelAction, Durability, Recovery, RunSpec};
 use super::status::RunStatus;
-use super::store::{CommitError, EventQuery, NewRunEvent, RunCommit, RunEnd, RunEvent, StoreError, WebhookCall, category};
+use super::store::{CommitError, EventQuery, NewRunEvent, RunCommit, RunEnd, RunEvent, RunStanding, StoreError, WebhookCall, category};
 use crate::ids::{RunId, ThreadId};
 use crate::messages::Message;
 use crate::runtime::actor_context::Owner;
-use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, HistoryQuery};
+use crate::runtime::checkpoint::{CheckpointError, CheckpointMeta, CheckpointSource, CheckpointWrite, HistoryQuery};
 use crate::state::{StateUpdate, ThreadState};
 
 /// The stop reason of a run whose process died.
@@ -34,6 +34,10 @@ const EXHAUSTED: &str = "every process that executed the run ended before it";
 
 /// The wait between later tries of an end that nobody waits for any more.
 const END_LATER: Duration = Duration::from_secs(5);
+
+/// How often, and how long after one another, a thread is read that the input of a lost run is to join.
+const INPUT_TRIES: u32 = 20;
+const INPUT_PAUSE: Duration = Duration::from_millis(500);
 
 /// The stop reason of a run that kept its steps to itself until its end, and whose process died.
 pub const NODE_LOST: &str = "node_lost";
@@ -64,22 +68,31 @@ pub(super) fn fate(run: &RunRecord, spec: &RunSpec, losses: u32, limits: &RunLim
 /// Ends what was told to stop while it waited, by a process that did not live to do it. What else waits begins here and nowhere
 /// else if this process has the store for itself: then it is made known, so that who asks for it waits for its turn.
 pub(super) async fn find_waiting(registry: &Arc<RunRegistry>, parts: &RuntimeParts) -> Result<(), RunError> {
-    let standing = parts.query.standing(None, &Owner::None).await?;
-    for run in standing.iter().filter(|run| !run.status.is_owned()) {
-        if run.told_to_stop {
-            match parts.query.get(&run.run_id, &Owner::None).await {
-                Ok(Some(run)) if run.status == RunStatus::Pending => end_unstarted(&run, registry, parts).await,
-                Ok(_) => {}
-                Err(StoreError::Failed(why)) => {
-                    tracing::error!(run_id = %run.run_id, why, "a run that was told to stop while it waited cannot be read");
-                }
-                Err(error) => return Err(error.into()),
-            }
-        } else if !registry.membership.is_shared() {
+    for run in end_told_to_stop(registry, parts).await? {
+        if !registry.membership.is_shared() {
             registry.live.get_or_insert(&run.run_id).set_waiting(true);
         }
     }
     Ok(())
+}
+
+/// Ends what was told to stop while it waited by who could not end it: a process that died then, or an operator. Gives what else
+/// waits.
+pub(super) async fn end_told_to_stop(registry: &Arc<RunRegistry>, parts: &RuntimeParts) -> Result<Vec<RunStanding>, RunError> {
+    let mut waiting = parts.query.standing(None, &Owner::None).await?;
+    waiting.retain(|run| !run.status.is_owned());
+    let (told, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|run| run.told_to_stop);
+    for run in &told {
+        match parts.query.get(&run.run_id, &Owner::None).await {
+            Ok(Some(run)) if run.status == RunStatus::Pending => end_unstarted(&run, registry, parts).await,
+            Ok(_) => {}
+            Err(StoreError::Failed(why)) => {
+                tracing::error!(run_id = %run.run_id, why, "a run that was told to stop while it waited cannot be read");
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(waiting)
 }
 
 /// What became of an end.
@@ -96,11 +109,9 @@ pub(super) enum Ending {
 /// Ends one run that this process owns and nobody executes, because of `why`.
 pub(super) async fn end_orphan(run: &RunRecord, reason: &'static str, why: &str, parts: &RuntimeParts) -> Ending {
     let rolled_back = run.cancel == Some(CancelAction::Rollback);
-    let restored = if rolled_back { Ok((Vec::new(), Vec::new())) } else { lost_input(run, parts).await };
-    let (checkpoints, events) = restored.unwrap_or_else(|error| {
-        tracing::error!(run_id = %run.run_id, thread_id = %run.thread_id, %error, "the input of a lost run cannot join its thread");
-        (Vec::new(), Vec::new())
-    });
+    // A run that waits has no hold on its thread: another one may be writing it.
+    let writes = run.status.is_owned() && !rolled_back;
+    let (checkpoints, events) = if writes { restored_input(run, parts).await } else { Default::default() };
     let (status, error, stop_reason) = match run.cancel {
         Some(CancelAction::Interrupt) => (RunStatus::Interrupted, None, reason),
         Some(CancelAction::Rollback) => (RunStatus::Error, Some("Rolled back by user".to_owned()), ROLLED_BACK),
@@ -169,6 +180,7 @@ pub(super) async fn until_stored(end: &RunCommit, parts: &RuntimeParts) -> Resul
     let stop = parts.tasks.token();
     loop {
         tokio::select! {
+            biased;
             () = stop.cancelled() => return Err(StoreError::Unavailable("the process ends".to_owned()).into()),
             () = tokio::time::sleep(END_LATER) => {}
         }
@@ -190,6 +202,25 @@ pub(super) async fn journaled_question(thread: &ThreadId, run: &RunId, parts: &R
 pub(super) fn webhook_of(run: &RunRecord, error: Option<&str>) -> Option<WebhookCall> {
     let error = error.map(|text| (LOST_ERROR.to_owned(), text.to_owned()));
     run.webhook.clone().map(|url| WebhookCall { url, started_at: run.updated_at, values: None, error })
+}
+
+/// What [`lost_input`] gives, or nothing when that cannot be had: an end that waits for ever is worse than one without the input.
+async fn restored_input(run: &RunRecord, parts: &RuntimeParts) -> (Vec<CheckpointWrite>, Vec<NewRunEvent>) {
+    let mut tries = 0;
+    loop {
+        let error = match lost_input(run, parts).await {
+            Ok(restored) => return restored,
+            Err(error) => error,
+        };
+        tries += 1;
+        let away = matches!(error, RunError::Checkpoint(CheckpointError::Store(_)) | RunError::Store(StoreError::Unavailable(_)));
+        if !away || tries == INPUT_TRIES {
+            tracing::error!(run_id = %run.run_id, thread_id = %run.thread_id, %error, "the input of a lost run cannot join its thread");
+            return Default::default();
+        }
+        tracing::warn!(run_id = %run.run_id, %error, "the input of a lost run cannot join its thread yet");
+        tokio::time::sleep(INPUT_PAUSE).await;
+    }
 }
 
 /// The input of a run that has no checkpoint of its own yet, as a checkpoint and a journal row.

@@ -16,7 +16,8 @@ use super::queue::{Doorbell, end_unstarted};
 use super::record::RunRecord;
 use super::recovery::{self, ORPHAN_RECOVERED};
 use super::spec::CancelAction;
-use super::store::{AdmitError, NewRun, Recipe};
+use super::status::RunStatus;
+use super::store::{AdmitError, NewRun, Recipe, RunCommit};
 use crate::ids::{NodeId, RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::tasks::TaskKind;
@@ -82,13 +83,15 @@ impl RunRegistry {
             // Its handle belongs to the run that is there.
             return Err(AdmitError::RunExists(plan.run_id.clone()).into());
         }
-        let new = new_run(plan, recipe, self.membership.node(), parts);
+        let owner = self.membership.node();
+        let new = new_run(plan, recipe, owner.clone(), parts);
         let made_at = new.created_at;
-        let admitted = match parts.create.admit(new).await {
+        let mut admitted = match parts.create.admit(new).await {
             Ok(admitted) => admitted,
             Err(error) => {
                 self.live.remove(&plan.run_id);
-                if matches!(error, AdmitError::Store(_)) {
+                // Who can ask again under the same key gets the run, should it be there: nobody works on it, so it is given back.
+                if matches!(error, AdmitError::Store(_)) && plan.request.is_none() {
                     abandon(plan.run_id.clone(), made_at, self, parts);
                 }
                 return Err(error.into());
@@ -99,12 +102,33 @@ impl RunRegistry {
         for run in &admitted.displaced {
             self.stop(run, parts).await;
         }
+        if admitted.run.status.is_owned() && !self.membership.holds(&owner) {
+            self.give_back(&mut admitted.run, &live, parts).await;
+            return Ok(Admission::Later(RunTicket { record: admitted.run, live }));
+        }
         let ticket = RunTicket { record: admitted.run, live };
         if ticket.record.status.is_owned() {
             return Ok(Admission::Now(ticket));
         }
         parts.bell.ring(Ring::Waiting);
         Ok(Admission::Later(ticket))
+    }
+
+    /// Has a run wait that was admitted under a lease which has lapsed since: for whoever lives.
+    async fn give_back(&self, run: &mut RunRecord, live: &LiveRun, parts: &RuntimeParts) {
+        let commit = RunCommit::new(run.run_id.clone(), run.thread_id.clone(), run.attempt, parts.clock.now()).giving_back();
+        match parts.commit.commit(commit).await {
+            Ok(()) => {
+                (run.status, run.attempt) = (RunStatus::Pending, run.attempt + 1);
+                live.set_waiting(true);
+                self.doorbell.ring();
+            }
+            Err(error) => {
+                tracing::warn!(run_id = %run.run_id, %error, "a run was admitted under a lease that has lapsed, and is taken over soon");
+                self.live.remove(&run.run_id);
+                live.left();
+            }
+        }
     }
 
     /// Writes the intent to cancel, then acts on it.
@@ -156,6 +180,7 @@ fn new_run(plan: &ExecutionPlan, recipe: Arc<Recipe>, owner: NodeId, parts: &Run
         multitask: plan.multitask,
         model_name: plan.options.get("model_name").and_then(serde_json::Value::as_str).map(str::to_owned),
         webhook: plan.webhook.clone(),
+        request: plan.request.clone(),
         recipe,
         owner,
         created_at: now.checked_add_signed(delay).unwrap_or(now),
@@ -170,6 +195,7 @@ fn abandon(run_id: RunId, made_at: DateTime<Utc>, registry: &Arc<RunRegistry>, p
     tasks.spawn(TaskKind::Service, "abandoned admission", async move {
         for _ in 0..ABANDON_LOOKS {
             tokio::select! {
+                biased;
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(ABANDON_PAUSE) => {}
             }

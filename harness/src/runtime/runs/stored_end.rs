@@ -15,7 +15,7 @@ use super::store::RunQueryStore;
 use crate::ids::RunId;
 use crate::runtime::actor_context::Owner;
 use crate::runtime::serialization::error_frame;
-use crate::runtime::stream_bridge::{EventId, Gap, Heartbeat, StreamEvent, StreamItem, TerminalKind};
+use crate::runtime::stream_bridge::{EventId, Gap, Heartbeat, ResumeFrom, StreamEvent, StreamItem, TerminalKind};
 
 /// Nothing came for so long: the store is asked how the run stands. An end is believed when it is found a second time, so that
 /// one that is on its way through the bridge comes first.
@@ -48,14 +48,24 @@ pub(super) fn leftover(record: &RunRecord, last: Option<EventId>, gap: bool) -> 
     items
 }
 
-/// `items` of a run, and its end should they fall silent after it ended.
+/// `items` of a run from a cursor on, and its end should they fall silent after it ended.
 pub(super) fn until_stored_end(
     items: BoxStream<'static, StreamItem>,
+    from: ResumeFrom,
     run_id: &RunId,
     query: Arc<dyn RunQueryStore>,
 ) -> BoxStream<'static, StreamItem> {
-    let watch = Watch { items, run_id: run_id.clone(), query, silence: Heartbeat::every(SILENCE), last: None, ended: false };
+    let (run_id, silence, last) = (run_id.clone(), Heartbeat::every(SILENCE), last_seen(from));
+    let watch = Watch { items, run_id, query, silence, last, ended: false };
     stream::unfold(Some(watch), |watch| async { watch?.next().await }).flat_map(stream::iter).boxed()
+}
+
+/// The last event that a viewer has seen.
+pub(super) fn last_seen(from: ResumeFrom) -> Option<EventId> {
+    match from {
+        ResumeFrom::After(id) => Some(id),
+        ResumeFrom::Start | ResumeFrom::Tail => None,
+    }
 }
 
 struct Watch {
@@ -106,7 +116,7 @@ mod tests {
     use super::super::recovery::{LOST, ORPHAN_RECOVERED, end_orphan};
     use super::super::tests::{BEAT, as_user, facade};
     use super::*;
-    use crate::runtime::stream_bridge::{EventName, ResumeFrom, StreamKey};
+    use crate::runtime::stream_bridge::{EventName, StreamKey};
     use bytes::Bytes;
 
     #[tokio::test(start_paused = true)]
@@ -130,6 +140,10 @@ mod tests {
             };
             assert_eq!(gap.requested_event_id.as_deref(), Some("1-1"));
             assert_eq!((error.id.seq, &*error.event), (2, "error"));
+            // Who comes back with a cursor gets nothing but the end.
+            let seen = ResumeFrom::After(EventId { seq: 1, attempt: 1 });
+            let again = facade.join_stream(None, &run.run_id, seen, BEAT).await.unwrap();
+            assert_eq!(again.items.filter(|item| std::future::ready(*item != StreamItem::Heartbeat)).collect::<Vec<_>>().await, rest);
         })
         .await;
     }

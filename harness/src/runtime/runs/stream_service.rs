@@ -12,10 +12,10 @@ use super::parts::RuntimeParts;
 use super::record::RunRecord;
 use super::registry::RunRegistry;
 use super::status::RunStatus;
-use super::stored_end::{leftover, terminal_of, until_stored_end};
+use super::stored_end::{last_seen, leftover, terminal_of, until_stored_end};
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
-use crate::runtime::stream_bridge::{BridgeError, EventId, ResumeFrom, ResumeResult, StreamItem, Subscription};
+use crate::runtime::stream_bridge::{BridgeError, ResumeFrom, ResumeResult, StreamItem, Subscription};
 
 /// How long, and how often, a run that is at work somewhere is looked for. Within the time that taking it over may need.
 const OPENING_LIMIT: Duration = Duration::from_secs(20);
@@ -67,7 +67,7 @@ pub(super) async fn subscribe(
             let last = last_seen(from);
             (resume, stream::iter(leftover(&record, last, last.is_some())).boxed())
         }
-        Ok(subscription) => (subscription.resume, watched(subscription.items, &record.run_id, registry, parts)),
+        Ok(subscription) => (subscription.resume, watched(subscription.items, from, &record.run_id, registry, parts)),
         Err(RunError::Bridge(BridgeError::Transport(why))) => {
             // Its events cannot be had; how it ended can, if it did.
             let stored = parts.query.get(&record.run_id, &Owner::None).await?;
@@ -79,14 +79,6 @@ pub(super) async fn subscribe(
         Err(error) => return Err(error),
     };
     Ok(RunStream { run_id: record.run_id.clone(), thread_id: record.thread_id.clone(), resume, items })
-}
-
-/// The last event that a viewer has seen.
-fn last_seen(from: ResumeFrom) -> Option<EventId> {
-    match from {
-        ResumeFrom::After(id) => Some(id),
-        _ => None,
-    }
 }
 
 /// The bridge's stream of a run. With several processes it may open a moment from now: the run is being taken by one of them.
@@ -106,7 +98,8 @@ async fn found(
         }
         let over = parts.query.get(&record.run_id, &Owner::None).await?.is_none_or(|now| now.status.is_terminal());
         if over {
-            return Ok(subscription);
+            // All of it may have happened since the bridge was asked.
+            return Ok(parts.bridge.subscribe(&record.run_id, from, heartbeat).await?);
         }
         tokio::time::sleep(OPENING_LOOK).await;
     }
@@ -115,13 +108,14 @@ async fn found(
 /// The items of a run, whose end the store knows too if another process executes it.
 pub(super) fn watched(
     items: BoxStream<'static, StreamItem>,
+    from: ResumeFrom,
     run_id: &RunId,
     registry: &RunRegistry,
     parts: &RuntimeParts,
 ) -> BoxStream<'static, StreamItem> {
     match registry.live(run_id) {
         Some(_) => items,
-        None => until_stored_end(items, run_id, parts.query.clone()),
+        None => until_stored_end(items, from, run_id, parts.query.clone()),
     }
 }
 
@@ -161,7 +155,7 @@ fn from_its_beginning(
     let query = parts.query.clone();
     let events = stream::once(async move {
         match bridge.subscribe(&run_id, from, heartbeat).await {
-            Ok(subscription) if subscription.resume != ResumeResult::Unknown => until_stored_end(subscription.items, &run_id, query),
+            Ok(subscription) if subscription.resume != ResumeResult::Unknown => until_stored_end(subscription.items, from, &run_id, query),
             Ok(_) => stream::iter([StreamItem::Aborted]).boxed(),
             Err(error) => {
                 tracing::warn!(%run_id, %error, "a run that waited cannot be followed");

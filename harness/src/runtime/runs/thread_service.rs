@@ -206,7 +206,7 @@ impl Viewer {
             };
             let found = self.parts.bridge.subscribe(&run.run_id, from, self.heartbeat).await?;
             if found.resume != ResumeResult::Unknown {
-                let items = watched(found.items, &run.run_id, &self.registry, &self.parts);
+                let items = watched(found.items, from, &run.run_id, &self.registry, &self.parts);
                 self.current = Some(Current { run, items, gapped: false });
                 return Ok(true);
             }

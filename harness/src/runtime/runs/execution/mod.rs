@@ -6,6 +6,7 @@ mod journal;
 mod nested;
 mod partial;
 mod prepare;
+mod read;
 mod resume;
 mod start;
 mod stream;

@@ -10,7 +10,7 @@ use super::super::spec::{RunCommand, RunInput};
 use super::end::StreamEnd;
 use super::{Execution, Progress};
 use crate::runtime::agent::{AgentInput, AgentOutcome, AgentStart, AgentStream, EventSink, RunContext, StopKind};
-use crate::runtime::checkpoint::{CheckpointError, CheckpointMeta, CheckpointSource, HistoryQuery, PendingTask, Snapshot};
+use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, HistoryQuery, PendingTask, Snapshot};
 use crate::state::{StateUpdate, ThreadState};
 
 /// What is due where only the input is missing.
@@ -83,7 +83,7 @@ impl Execution {
     /// The checkpoint the run starts from, and where its machine stood.
     async fn load(&mut self) -> Result<Option<Value>, StreamEnd> {
         let wanted = self.plan.checkpoint.as_ref().map(|checkpoint| &checkpoint.checkpoint_id);
-        let found = self.parts.checkpointer.get(&self.plan.thread_id, wanted).await.map_err(storage)?;
+        let found = self.read(|| self.parts.checkpointer.get(&self.plan.thread_id, wanted)).await?;
         let found = match found {
             Some(snapshot) if awaits_input(&snapshot) && !matches!(self.plan.input, RunInput::Update(_)) => {
                 self.with_input(snapshot).await?
@@ -91,7 +91,7 @@ impl Execution {
             found => found,
         };
         let Some(snapshot) = found else {
-            let log_tail = self.parts.checkpointer.log_tail(&self.plan.thread_id).await.map_err(storage)?;
+            let log_tail = self.read(|| self.parts.checkpointer.log_tail(&self.plan.thread_id)).await?;
             self.progress = Progress { step: -2, log_tail, ..Progress::default() };
             return Ok(None);
         };
@@ -120,7 +120,7 @@ impl Execution {
         self.parts.ids.heed(&found.checkpoint_id);
         if is_fork {
             let newest = HistoryQuery { limit: 1, ..HistoryQuery::default() };
-            let newest = self.parts.checkpointer.list_meta(&self.plan.thread_id, &newest).await.map_err(storage)?;
+            let newest = self.read(|| self.parts.checkpointer.list_meta(&self.plan.thread_id, &newest)).await?;
             newest.iter().for_each(|meta| self.parts.ids.heed(&meta.checkpoint_id));
         }
         Ok(())
@@ -129,10 +129,10 @@ impl Execution {
     /// A checkpoint from before an input goes on with that input, which its successor holds.
     async fn with_input(&self, before: Snapshot) -> Result<Option<Snapshot>, StreamEnd> {
         let query = HistoryQuery { limit: MOST_SUCCESSORS, ..HistoryQuery::default() };
-        let metas = self.parts.checkpointer.list_meta(&self.plan.thread_id, &query).await.map_err(storage)?;
+        let metas = self.read(|| self.parts.checkpointer.list_meta(&self.plan.thread_id, &query)).await?;
         let follows = |meta: &&CheckpointMeta| meta.parent_id.as_ref() == Some(&before.meta.checkpoint_id);
         match metas.iter().rfind(follows) {
-            Some(meta) => self.parts.checkpointer.get(&self.plan.thread_id, Some(&meta.checkpoint_id)).await.map_err(storage),
+            Some(meta) => self.read(|| self.parts.checkpointer.get(&self.plan.thread_id, Some(&meta.checkpoint_id))).await,
             None => Ok(Some(before)),
         }
     }
@@ -203,8 +203,4 @@ fn without_ended(mut next: Vec<PendingTask>) -> Vec<PendingTask> {
 
 pub(super) fn awaits_input(snapshot: &Snapshot) -> bool {
     snapshot.meta.next.iter().any(|task| task.name == START)
-}
-
-pub(super) fn storage(error: CheckpointError) -> StreamEnd {
-    StreamEnd::failed("StorageError", format!("the thread cannot be read: {error}"))
 }

@@ -7,19 +7,18 @@ use serde_json::Value;
 
 use super::super::recovery::journaled_question;
 use super::super::spec::RunInput;
-use super::super::store::CommitError;
 use super::end::StreamEnd;
-use super::prepare::{MOST_SUCCESSORS, awaits_input, storage};
+use super::prepare::{MOST_SUCCESSORS, awaits_input};
 use super::{Execution, Progress};
 use crate::runtime::agent::{AgentOutcome, AgentStart, StopKind};
-use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, HistoryQuery, Snapshot};
+use crate::runtime::checkpoint::{CheckpointError, CheckpointMeta, CheckpointSource, HistoryQuery, Snapshot};
 use crate::state::ThreadState;
 
 impl Execution {
     /// Takes up what the run has saved, and gives where its machine stood and how the agent goes on. `None` when it had saved
     /// nothing: it begins as if for the first time.
     pub(super) async fn take_up(&mut self) -> Result<Option<(Option<Value>, AgentStart)>, StreamEnd> {
-        let newest = self.parts.checkpointer.get(&self.plan.thread_id, None).await.map_err(storage)?;
+        let newest = self.read(|| self.parts.checkpointer.get(&self.plan.thread_id, None)).await?;
         let Some(reached) = newest.filter(|newest| self.is_own(&newest.meta)) else { return Ok(None) };
         self.parts.ids.heed(&reached.meta.checkpoint_id);
         let before = self.found_by_the_first_attempt().await?;
@@ -56,8 +55,11 @@ impl Execution {
         let new = reached.messages().iter().filter_map(|message| message.id.as_ref()).filter(|id| !known.contains(id));
         let new: Vec<String> = new.cloned().collect();
         self.callbacks.events.human(reached, &new);
-        let written = journaled_question(&self.plan.thread_id, &self.plan.run_id, &self.parts).await;
-        if written.map_err(|error| StreamEnd::from(CommitError::from(error)))?.is_some() {
+        let journaled = || async {
+            let found = journaled_question(&self.plan.thread_id, &self.plan.run_id, &self.parts).await;
+            found.map_err(|error| CheckpointError::Store(error.to_string()))
+        };
+        if self.read(journaled).await?.is_some() {
             self.callbacks.events.human_is_written();
         }
         Ok(())
@@ -80,10 +82,10 @@ impl Execution {
     /// What the thread was before the run: a rollback returns to it.
     async fn found_by_the_first_attempt(&self) -> Result<Option<Snapshot>, StreamEnd> {
         let query = HistoryQuery { limit: MOST_SUCCESSORS, ..HistoryQuery::default() };
-        let metas = self.parts.checkpointer.list_meta(&self.plan.thread_id, &query).await.map_err(storage)?;
+        let metas = self.read(|| self.parts.checkpointer.list_meta(&self.plan.thread_id, &query)).await?;
         let first = metas.iter().take_while(|meta| self.is_own(meta)).last();
         match first.and_then(|first| first.parent_id.as_ref()) {
-            Some(parent) => self.parts.checkpointer.get(&self.plan.thread_id, Some(parent)).await.map_err(storage),
+            Some(parent) => self.read(|| self.parts.checkpointer.get(&self.plan.thread_id, Some(parent))).await,
             None => Ok(None),
         }
     }

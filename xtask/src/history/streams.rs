@@ -1,0 +1,84 @@
+//! A viewer sees every event of its run once and in order, over all of its connections, and nothing after the end.
+
+use std::collections::BTreeMap;
+
+use super::line::{EventId, Operation};
+use super::{Broken, Numbered};
+
+/// A viewer on its way.
+#[derive(Debug, Default)]
+struct Viewer {
+    run: String,
+    open: bool,
+    last: Option<EventId>,
+    over: bool,
+    gapped: bool,
+}
+
+impl Viewer {
+    /// Whether the event may come next. Another attempt may take back what only viewers of the lost one had seen.
+    fn expects(&self, id: EventId) -> bool {
+        match self.last {
+            None => id.number == 1,
+            Some(last) if id.attempt > last.attempt => (2..=last.number + 1).contains(&id.number),
+            Some(last) => id.attempt == last.attempt && id.number == last.number + 1,
+        }
+    }
+}
+
+pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
+    let mut viewers: BTreeMap<&str, Viewer> = BTreeMap::new();
+    for (line, operation) in history {
+        let mut say = |what: String| broken.push(Broken::at(*line, what));
+        match operation {
+            Operation::Opened { viewer: name, run, after } => {
+                let viewer = viewers.entry(name).or_insert_with(|| Viewer { run: run.clone(), ..Viewer::default() });
+                if viewer.run != *run {
+                    say(format!("viewer {name} follows {} and then {run}", viewer.run));
+                }
+                if !viewer.gapped && viewer.last != *after {
+                    say(format!("viewer {name} comes back from {}, it had seen {}", shown(*after), shown(viewer.last)));
+                }
+                viewer.open = true;
+            }
+            Operation::Event { viewer: name, id, event, .. } => match viewers.get_mut(name.as_str()) {
+                Some(viewer) if viewer.open => {
+                    if viewer.over {
+                        say(format!("viewer {name} gets {event} {id} after the end"));
+                    } else if !viewer.gapped && !viewer.expects(*id) {
+                        let repeat = viewer.last.is_some_and(|last| id.number <= last.number);
+                        let what = if repeat { "a repeat" } else { "a hole" };
+                        say(format!("{what} in run {}: viewer {name} gets {id} after {}", viewer.run, shown(viewer.last)));
+                    }
+                    viewer.last = Some(*id);
+                }
+                _ => say(format!("viewer {name} gets {id} and is not connected")),
+            },
+            Operation::Ended { viewer: name } => match viewers.get_mut(name.as_str()) {
+                Some(viewer) if viewer.over => say(format!("viewer {name} is told of the end of {} twice", viewer.run)),
+                Some(viewer) => viewer.over = true,
+                None => say(format!("viewer {name} is told of an end and follows nothing")),
+            },
+            // It knows that it misses some.
+            Operation::Gap { viewer: name } => {
+                if let Some(viewer) = viewers.get_mut(name.as_str()) {
+                    viewer.gapped = true;
+                }
+            }
+            Operation::Broke { viewer: name } => {
+                if let Some(viewer) = viewers.get_mut(name.as_str()) {
+                    viewer.open = false;
+                }
+            }
+            _ => {}
+        }
+    }
+    let end = history.last().map_or(0, |(line, _)| *line);
+    for (name, viewer) in viewers.into_iter().filter(|(_, viewer)| !viewer.over && !viewer.gapped) {
+        broken.push(Broken::at(end, format!("viewer {name} of run {} never hears of its end", viewer.run)));
+    }
+}
+
+fn shown(id: Option<EventId>) -> String {
+    id.map_or_else(|| "the beginning".to_owned(), |id| id.to_string())
+}
