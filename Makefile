@@ -25,6 +25,11 @@ test-external: ## Run the tests against the official SDKs, in a browser, on Post
 chaos: ## Kill and freeze gateways in many rounds: make chaos ROUNDS=100 SEED=1
 	ROUNDS=$(or $(ROUNDS),50) SEED=$(or $(SEED),1) tests/cluster/run.sh $(ARGS)
 
+.PHONY: simulate
+simulate: ## Play the runtime under many seeds of faults: make simulate SEEDS=100000 FIRST_SEED=1, or SEED=17 for one
+	$(if $(SEED),SEED=$(SEED) TAIL=$(or $(TAIL),100000),SEEDS=$(or $(SEEDS),100000) FIRST_SEED=$(or $(FIRST_SEED),1)) \
+		cargo test --workspace --lib no_seed_breaks_a_promise -- --nocapture
+
 .PHONY: fmt
 fmt: ## Format the sources
 	cargo fmt --all

@@ -204,8 +204,9 @@ fn abandon(run_id: RunId, made_at: DateTime<Utc>, registry: &Arc<RunRegistry>, p
             if run.status.is_terminal() || run.created_at.timestamp_micros() != made_at.timestamp_micros() {
                 return;
             }
-            let waits_or_works_here = !run.status.is_owned() || registry.live(&run_id).is_some();
-            if !waits_or_works_here {
+            // Its owner ends it, who may be another process by now.
+            let is_told = registry.membership.is_shared() || !run.status.is_owned() || registry.live(&run_id).is_some();
+            if !is_told {
                 recovery::end_orphan(&run, ORPHAN_RECOVERED, recovery::LOST, &parts).await.stored(&parts).await;
                 return;
             }
