@@ -24,6 +24,8 @@ use crate::config::Environment;
 /// How long a stopping process tries to send what it still has.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(3);
 
+/// How long a batch may take on its way.
+const PATIENCE: Duration = Duration::from_secs(10);
 const SERVICE: &str = "deerflow";
 
 /// Where spans are gathered and sent in batches, if somebody collects them. The exporter reads the further variables itself
@@ -33,9 +35,10 @@ pub(super) fn provider(environment: &Environment, tasks: &Tasks) -> anyhow::Resu
     let Some(variable) = variables.into_iter().find(|variable| environment.filled(variable).is_some()) else {
         return Ok(None);
     };
+    let client = reqwest::Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none()).build()?;
     let exporter = SpanExporter::builder()
         .with_http()
-        .with_http_client(OnRuntime { client: reqwest::Client::new(), runtime: Handle::current(), tasks: tasks.clone() })
+        .with_http_client(OnRuntime { client, runtime: Handle::current(), tasks: tasks.clone() })
         .with_protocol(Protocol::HttpJson)
         .build()
         .with_context(|| format!("{variable} does not lead to a collector of traces"))?;
