@@ -8,7 +8,13 @@ use crate::rig::{Answer, Rig};
 #[tokio::test]
 async fn a_healthy_gateway_says_so_in_deerflows_words() {
     let rig = Rig::start().await;
-    assert_eq!(rig.get("/health").await.ok(), json!({"status": "healthy", "service": "deer-flow-gateway"}));
+    for (path, word) in [("/health", "healthy"), ("/ready", "ready")] {
+        let said = rig.get(path).await.ok();
+        assert_eq!((&said["status"], &said["service"]), (&json!(word), &json!("deer-flow-gateway")));
+        let states = ["database", "stream_bridge", "lease"].map(|part| said["checks"][part]["state"].clone());
+        assert_eq!(states, ["ok", "ok", "ok"].map(|state| json!(state)), "{said}");
+        assert!(said["checks"]["database"]["latency_ms"].is_number(), "{said}");
+    }
 }
 
 #[tokio::test]

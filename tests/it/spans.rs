@@ -63,6 +63,7 @@ fn spec() -> RunSpec {
         delay: std::time::Duration::ZERO,
         recovery: None,
         webhook: None,
+        request: None,
         on_disconnect: DisconnectMode::Continue,
         checkpoint: None,
         kwargs: Value::Null,

@@ -62,6 +62,7 @@ impl Seed {
             assistant_id: None,
             metadata: metadata(n),
             ttl: None,
+            request: None,
             at: moment(n),
         };
         match self.threads.create(new).await? {

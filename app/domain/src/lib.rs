@@ -7,7 +7,9 @@ pub mod crons;
 pub mod feedback;
 pub mod items;
 pub mod memory;
+pub mod operations;
 pub mod threads;
+pub mod upkeep;
 
 #[cfg(any(test, feature = "testkit"))]
 pub mod testkit;

@@ -9,14 +9,16 @@ pub mod crons;
 pub mod feedback;
 pub mod items;
 pub mod thread_search;
+pub mod upkeep;
 
 use std::sync::Arc;
 
 use harness::runtime::actor_context::{NoActor, Owner};
 use harness::runtime::checkpoint::PendingTask;
-use harness::runtime::runs::store::{NewRun, RunCommit, StoreError};
+use harness::runtime::runs::store::{Known, Made, NewRun, RunCommit, StoreError};
 use harness::runtime::runs::{RunStatus, ThreadStatus};
 use harness::state::ThreadState;
+use harness::testkit::requests::key as request_key;
 use harness::testkit::{
     RunStores, USER, all_events, at, at_once, checkpoint_write, commit_of, end_in, event, new_run, object, run, thread,
 };
@@ -33,6 +35,7 @@ macro_rules! thread_store_suite {
         harness::promises! { $attrs $open, [$crate::testkit]
             a_made_thread_is_there_as_it_was_asked_for
             making_it_again_changes_nothing_and_another_user_does_not_get_it
+            a_request_that_comes_again_gets_its_thread
             another_users_thread_is_as_if_it_did_not_exist
             metadata_is_matched_with_its_type
             search_combines_its_filters_and_count_agrees
@@ -70,7 +73,16 @@ fn bob() -> Owner {
 
 fn new_thread(id: &str, metadata: Value) -> NewThread {
     let metadata = object(metadata);
-    NewThread { thread_id: thread(id), user_id: Some(USER.to_owned()), assistant: None, assistant_id: None, metadata, ttl: None, at: at(0) }
+    NewThread {
+        thread_id: thread(id),
+        user_id: Some(USER.to_owned()),
+        assistant: None,
+        assistant_id: None,
+        metadata,
+        ttl: None,
+        request: None,
+        at: at(0),
+    }
 }
 
 async fn make(stores: &ThreadStores, new: NewThread) -> ThreadRecord {
@@ -121,6 +133,25 @@ pub async fn making_it_again_changes_nothing_and_another_user_does_not_get_it(op
         assert_eq!(stores.threads.create(theirs).await, Ok(Created::Taken));
     }
     assert_eq!(get(&stores, "t1").await, held);
+}
+
+/// And no other; a request that makes none leaves its key free.
+pub async fn a_request_that_comes_again_gets_its_thread(open: impl AsyncFn() -> ThreadStores) {
+    let stores = open().await;
+    let keyed = |id: &str, name: &str| NewThread { request: Some(request_key(name)), ..new_thread(id, json!({})) };
+    let made = at_once((0..8).map(|n| {
+        let (stores, new) = (stores.clone(), keyed(&format!("t{n}"), "k"));
+        async move { stores.threads.create(new).await.expect("written") }
+    }))
+    .await;
+    let ids: Vec<_> = made.iter().filter_map(|created| if let Created::New(new) = created { Some(&new.thread_id) } else { None }).collect();
+    let [only] = ids.as_slice() else { panic!("{made:?}") };
+    let known = Created::Known(Known::Again(Made::Thread((*only).clone())));
+    assert_eq!(made.iter().filter(|created| **created == known).count(), 7);
+    assert_eq!(stores.threads.count(&ThreadSearch { limit: 9, ..ThreadSearch::default() }, &ann()).await, Ok(1));
+    let found = stores.threads.create(keyed(only.as_str(), "other")).await.expect("written");
+    assert!(matches!(found, Created::Existing(_)), "{found:?}");
+    assert_eq!(stores.runs.requests.known(&request_key("other"), at(1)).await, Ok(None));
 }
 
 /// Not read, found, counted, changed or deleted; without an actor nothing is asked.

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::Owner;
 use harness::runtime::checkpoint::CheckpointMeta;
-use harness::runtime::runs::store::StoreError;
+use harness::runtime::runs::store::{Known, RequestKey, StoreError};
 use harness::runtime::runs::{RunStatus, ThreadStatus, ThreadTtl};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -61,6 +61,8 @@ pub struct NewThread {
     pub metadata: Map<String, Value>,
     /// How long it stays as it is; for ever when absent.
     pub ttl: Option<ThreadTtl>,
+    /// What the request is known by when it comes again; kept with a thread that is made.
+    pub request: Option<RequestKey>,
     /// Now.
     pub at: DateTime<Utc>,
 }
@@ -74,6 +76,8 @@ pub enum Created {
     Existing(ThreadRecord),
     /// Somebody else has it.
     Taken,
+    /// The request's key is known; nothing was looked at besides.
+    Known(Known),
 }
 
 /// What to sort by.

@@ -30,7 +30,7 @@ pub enum KeyRule {
 pub struct Peer(pub IpAddr);
 
 /// What needs no key anywhere.
-const OPEN: [&str; 4] = ["/", "/ok", "/health", "/info"];
+const OPEN: [&str; 5] = ["/", "/ok", "/health", "/ready", "/info"];
 /// Failures at once, and then one in so many seconds.
 const BURST: NonZeroU32 = NonZeroU32::new(20).expect("not zero");
 const AGAIN_AFTER: Duration = Duration::from_secs(3);

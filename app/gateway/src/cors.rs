@@ -6,11 +6,12 @@ use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 use crate::visitors::Visitors;
 
 /// The headers of ours that clients in a page read.
-const EXPOSED: [HeaderName; 4] = [
+const EXPOSED: [HeaderName; 5] = [
     header::CONTENT_LOCATION,
     header::LOCATION,
     HeaderName::from_static("x-pagination-total"),
     HeaderName::from_static("x-pagination-next"),
+    crate::repeats::REPLAYED,
 ];
 
 /// The layer for the origins of `visitors`; none without any, since their pages then share ours.

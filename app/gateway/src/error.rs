@@ -6,7 +6,7 @@ use harness::ids::RunId;
 use harness::runtime::agent::UnknownAssistant;
 use harness::runtime::checkpoint::CheckpointError;
 use harness::runtime::runs::RunError;
-use harness::runtime::runs::store::{AdmitError, StoreError};
+use harness::runtime::runs::store::{AdmitError, Known, StoreError};
 use harness::runtime::stream_bridge::BridgeError;
 use harness::sandbox::{Fault, FileError};
 use serde_json::{Value, json};
@@ -149,6 +149,9 @@ pub enum ApiError {
     /// It does not go together with what is there.
     #[error("{0}")]
     Conflict(String),
+    /// The request came before: `repeats` answers with what it made.
+    #[error("a request of this key came before")]
+    KnownRequest(Known),
     /// A part we need does not answer; a later try may succeed.
     #[error("{0}")]
     Unavailable(String),
@@ -187,7 +190,7 @@ impl ApiError {
             | Self::CheckpointNotFound(_)
             | Self::RunTargetNotFound(_) => StatusCode::NOT_FOUND,
             Self::NotCancellable { .. } if dialect.is_platform() => StatusCode::NOT_FOUND,
-            Self::ThreadBusy(_) | Self::NotCancellable { .. } | Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::ThreadBusy(_) | Self::NotCancellable { .. } | Self::Conflict(_) | Self::KnownRequest(_) => StatusCode::CONFLICT,
             Self::QueueFull(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotWritable(_) => StatusCode::INSUFFICIENT_STORAGE,
@@ -298,6 +301,7 @@ impl From<RunError> for ApiError {
             RunError::NotCancellable { run_id, status } => Self::NotCancellable { run_id, status: status.wire() },
             RunError::CheckpointNotFound(id) => Self::CheckpointNotFound(id.to_string()),
             RunError::StillActive(run) => Self::Conflict(format!("Run {run} is still active. Cancel it before deleting it.")),
+            RunError::Admit(AdmitError::KnownRequest(known)) => Self::KnownRequest(known),
             RunError::Admit(AdmitError::QueueFull(thread)) => Self::QueueFull(thread.to_string()),
             RunError::Checkpoint(error) => error.into(),
             RunError::ShuttingDown | RunError::Bridge(BridgeError::Closed) => Self::Unavailable("the server is shutting down".to_owned()),

@@ -12,11 +12,13 @@ use harness::ids::IdSource;
 use harness::runtime::agent::AgentResolver;
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::runs::RunsFacade;
-use harness::runtime::runs::store::RunEventStore;
+use harness::runtime::runs::store::{RequestStore, RunEventStore};
 use harness::runtime::tasks::Tasks;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
+use crate::health::Health;
+use crate::metrics::Counted;
 use crate::ports::{CatalogView, MetricsView, ThreadFilesPort};
 use crate::visitors::Visitors;
 use crate::webhooks::WebhookPolicy;
@@ -36,6 +38,8 @@ pub struct GatewayState {
     pub crons: Arc<dyn CronStore>,
     /// Saved states.
     pub checkpoints: Arc<dyn Checkpointer>,
+    /// What requests made that may come again.
+    pub requests: Arc<dyn RequestStore>,
     /// The journal.
     pub events: Arc<dyn RunEventStore>,
     /// Assistants that users made.
@@ -48,6 +52,10 @@ pub struct GatewayState {
     pub files: Arc<dyn ThreadFilesPort>,
     /// Where runs may tell of their end.
     pub webhooks: WebhookPolicy,
+    /// How the parts do that runs need.
+    pub health: Health,
+    /// What was last counted for the figures.
+    pub counted: Counted,
     /// The figures of this process.
     pub metrics: Arc<dyn MetricsView>,
     /// Who may come in.

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use harness::runtime::runs::RunStatus;
 
 /// DeerFlow's backend.
 #[derive(Debug, Parser)]
@@ -27,6 +28,13 @@ pub enum Command {
     /// Look after the keys with which programs act for users.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Show the processes that work on the runs.
+    Nodes(NodesArgs),
+    /// Show runs of all users that are not over, or are in a state; cancel one.
+    Runs(RunsArgs),
+    /// Look after the calls that tell of runs' ends.
+    #[command(subcommand)]
+    Webhooks(WebhooksCommand),
     /// Check everything a start needs, and say how to mend it.
     Doctor(FileArgs),
 }
@@ -84,6 +92,139 @@ impl KeysCommand {
     pub fn file(&self) -> &FileArgs {
         match self {
             Self::Create { file, .. } | Self::List { file, .. } | Self::Revoke { file, .. } => file,
+        }
+    }
+}
+
+/// How to show processes. A server may be running meanwhile.
+#[derive(Debug, Clone, Default, Args)]
+pub struct NodesArgs {
+    /// As JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Which configuration is meant.
+    #[command(flatten)]
+    pub file: FileArgs,
+}
+
+/// Which runs to show. A server may be running meanwhile.
+#[derive(Debug, Clone, Default, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct RunsArgs {
+    /// What to do with one.
+    #[command(subcommand)]
+    pub command: Option<RunsCommand>,
+    /// Only those in this state; those that are not over when left out.
+    #[arg(long, value_enum)]
+    pub state: Option<RunState>,
+    /// Only those that are not over and on which nobody seems to work.
+    #[arg(long, conflicts_with = "state")]
+    pub stuck: bool,
+    /// Seconds that a run at work may write nothing before it counts as stuck.
+    #[arg(long, default_value_t = 600)]
+    pub idle: u32,
+    /// How many at most.
+    #[arg(long, default_value_t = 50)]
+    pub limit: usize,
+    /// As JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Which configuration is meant.
+    #[command(flatten)]
+    pub file: FileArgs,
+}
+
+impl RunsArgs {
+    /// Which configuration is meant.
+    pub fn file(&self) -> &FileArgs {
+        match &self.command {
+            Some(RunsCommand::Cancel { file, .. }) => file,
+            None => &self.file,
+        }
+    }
+}
+
+/// What can be done with a run.
+#[derive(Debug, Clone, Subcommand)]
+pub enum RunsCommand {
+    /// Tell one to stop.
+    Cancel {
+        /// Its id.
+        run_id: String,
+        /// Whether what it did goes, too.
+        #[arg(long)]
+        rollback: bool,
+        /// Which configuration is meant.
+        #[command(flatten)]
+        file: FileArgs,
+    },
+}
+
+/// A state of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RunState {
+    /// Waits, or begins.
+    Pending,
+    /// Is at work.
+    Running,
+    /// Did what was asked.
+    Success,
+    /// Failed.
+    Error,
+    /// Took too long.
+    Timeout,
+    /// Was stopped, or waits for a person.
+    Interrupted,
+}
+
+impl RunState {
+    /// The statuses that are called so.
+    pub fn statuses(self) -> Vec<RunStatus> {
+        match self {
+            Self::Pending => vec![RunStatus::Pending, RunStatus::Starting],
+            Self::Running => vec![RunStatus::Running],
+            Self::Success => vec![RunStatus::Success],
+            Self::Error => vec![RunStatus::Error],
+            Self::Timeout => vec![RunStatus::Timeout],
+            Self::Interrupted => vec![RunStatus::Interrupted],
+        }
+    }
+}
+
+/// What can be done with calls that tell of runs' ends. A server may be running meanwhile.
+#[derive(Debug, Clone, Subcommand)]
+pub enum WebhooksCommand {
+    /// Show those that were not taken yet.
+    List {
+        /// Only those that are not tried any more.
+        #[arg(long)]
+        dead: bool,
+        /// How many at most.
+        #[arg(long, default_value_t = 50)]
+        limit: usize,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+        /// Which configuration is meant.
+        #[command(flatten)]
+        file: FileArgs,
+    },
+    /// Send some again, with as many tries as new ones.
+    Resend {
+        /// The runs that they tell of.
+        #[arg(required = true)]
+        run_ids: Vec<String>,
+        /// Which configuration is meant.
+        #[command(flatten)]
+        file: FileArgs,
+    },
+}
+
+impl WebhooksCommand {
+    /// Which configuration is meant.
+    pub fn file(&self) -> &FileArgs {
+        match self {
+            Self::List { file, .. } | Self::Resend { file, .. } => file,
         }
     }
 }

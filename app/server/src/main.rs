@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use deerflow_server::cli::{Cli, Command, KeysCommand, ServeArgs};
+use deerflow_server::cli::{Cli, Command, FileArgs, KeysCommand, ServeArgs};
 use deerflow_server::commands;
 use deerflow_server::commands::doctor::Probes;
+use deerflow_server::commands::operations::Operations;
 use deerflow_server::config::{ConfigHandle, Environment, Settings, load};
 use deerflow_server::wiring::probes::{AskRedis, KnownProvider, LookAtDatabase};
 use deerflow_server::{serve, telemetry, wiring};
@@ -33,6 +34,13 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => runtime()?.block_on(serve(args, environment)),
         Command::Config(command) => commands::config::run(&command, &environment, &mut commands::config::stdout()),
         Command::Keys(command) => runtime()?.block_on(keys(command, environment)),
+        Command::Nodes(args) => runtime()?
+            .block_on(operate(&args.file, environment, async |operations| operations.nodes(&args, &mut commands::config::stdout()).await)),
+        Command::Runs(args) => runtime()?
+            .block_on(operate(args.file(), environment, async |operations| operations.runs(&args, &mut commands::config::stdout()).await)),
+        Command::Webhooks(command) => runtime()?.block_on(operate(command.file(), environment, async |operations| {
+            operations.webhooks(&command, &mut commands::config::stdout()).await
+        })),
         Command::Doctor(args) => runtime()?.block_on(async {
             let mut out = std::io::stdout();
             let probes = Probes { database: Some(&LookAtDatabase), provider: Some(&KnownProvider), redis: Some(&AskRedis) };
@@ -49,6 +57,19 @@ async fn keys(command: KeysCommand, environment: Environment) -> anyhow::Result<
     let done = commands::keys::run(&command, &*store, SystemClock.now(), &mut commands::config::stdout()).await;
     tasks.shut_down().await;
     done.map(|()| ExitCode::SUCCESS)
+}
+
+async fn operate(
+    file: &FileArgs,
+    environment: Environment,
+    command: impl AsyncFnOnce(Operations<'_>) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
+    let config = load(file.config.as_deref(), &environment)?.config;
+    let settings = Settings::from_environment(&environment)?;
+    let stores = wiring::operations::open(&config, &settings).await?;
+    let (nodes, runs, cancels, outbox) = (&stores.nodes, &stores.runs, &stores.cancels, &stores.outbox);
+    command(Operations { nodes, runs, cancels, outbox, in_use: stores.in_use, now: SystemClock.now() }).await?;
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn serve(args: ServeArgs, environment: Environment) -> anyhow::Result<ExitCode> {

@@ -67,6 +67,14 @@ fn install() -> Option<PrometheusHandle> {
     describe_histogram!("deerflow_run_seconds", Unit::Seconds, "Time from a run's start to its end, by how it ended");
     describe_gauge!("deerflow_write_queue_depth", "Writes that wait for SQLite's writer");
     describe_histogram!("deerflow_write_queue_seconds", Unit::Seconds, "Time that a write waits for SQLite's writer");
+    describe_gauge!("deerflow_runs", "Runs that are not over, in all processes, by state");
+    describe_gauge!("deerflow_queue_depth", "Runs that may begin and wait, in all processes");
+    describe_gauge!("deerflow_queue_wait_seconds", Unit::Seconds, "How long the first of them waits");
+    describe_gauge!("deerflow_lease_age_seconds", Unit::Seconds, "Time since the lease of this process was renewed");
+    describe_histogram!("deerflow_commit_seconds", Unit::Seconds, "Time until what a run reached is durable");
+    describe_histogram!("deerflow_publish_seconds", Unit::Seconds, "Time until Redis has a batch of events");
+    describe_counter!("deerflow_redis_errors_total", "Times that Redis could not be asked, by connection");
+    describe_counter!("deerflow_database_errors_total", "Failures of the database, by kind");
     gauge!("deerflow_streams_active").set(0.0);
     gauge!("deerflow_runs_active").set(0.0);
     Some(handle)

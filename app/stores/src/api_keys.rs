@@ -1,7 +1,5 @@
 //! API keys in the database.
 
-use std::path::Path;
-
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_domain::api_keys::{ApiKey, ApiKeyStore, KeyHash};
@@ -10,13 +8,9 @@ use harness::runtime::runs::store::StoreError;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
     ColumnTrait, DatabaseConnection, DatabaseTransaction, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder,
-    SqlxPostgresConnector, SqlxSqliteConnector,
 };
-use sqlx::postgres::PgPoolOptions;
 
-use crate::connect::{
-    ACQUIRE_LIMIT, Database, DatabaseConfig, FILE, OpenError, PostgresConfig, postgres_options, sqlite_options, sqlite_pool, unreachable,
-};
+use crate::connect::Database;
 use crate::entity::{api_key, micros, moment, plain};
 use crate::error::read;
 use crate::tx::{TxError, Writes};
@@ -33,28 +27,6 @@ impl SqlApiKeyStore {
     pub fn new(db: &Database) -> Self {
         Self { reads: db.reads().clone(), writes: db.writes().clone() }
     }
-
-    /// The keys in a database that a running server may hold open: a way of its own beside the server's, for one command. The
-    /// schema must be there already. Nothing is kept in memory, so that gives an error.
-    pub async fn beside_a_server(config: &DatabaseConfig) -> Result<Self, OpenError> {
-        let connection = match config {
-            DatabaseConfig::Memory => return Err(OpenError::Settings("a database in memory ends with its process")),
-            DatabaseConfig::Sqlite(directory) => sqlite(directory).await?,
-            DatabaseConfig::Postgres(postgres) => self::postgres(postgres).await?,
-        };
-        Ok(Self { reads: connection.clone(), writes: Writes::Direct(connection) })
-    }
-}
-
-async fn sqlite(directory: &Path) -> Result<DatabaseConnection, OpenError> {
-    let options = sqlite_options().filename(directory.join(FILE)).create_if_missing(false);
-    Ok(SqlxSqliteConnector::from_sqlx_sqlite_pool(sqlite_pool(1).connect_with(options).await.map_err(unreachable)?))
-}
-
-async fn postgres(config: &PostgresConfig) -> Result<DatabaseConnection, OpenError> {
-    let options = postgres_options(config)?;
-    let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(ACQUIRE_LIMIT).connect_with(options).await;
-    Ok(SqlxPostgresConnector::from_sqlx_postgres_pool(pool.map_err(unreachable)?))
 }
 
 #[async_trait]

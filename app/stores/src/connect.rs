@@ -127,6 +127,11 @@ impl Database {
         }
     }
 
+    /// One over a connection that others may share the place with.
+    pub(crate) fn over(connection: DatabaseConnection) -> Self {
+        Self { reads: connection.clone(), writes: Writes::Direct(connection), alone: false, _lock: None, keeper: None }
+    }
+
     /// Whether the database answers: a read that touches no table.
     pub async fn ping(&self) -> Result<(), StoreError> {
         crate::error::read(self.reads.ping().await)

@@ -2,6 +2,7 @@
 
 use harness::runtime::checkpoint::{CheckpointError, PutError};
 use harness::runtime::runs::store::{AdmitError, CommitError, StoreError};
+use metrics::counter;
 use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr, SqlxError};
 
 /// A database error by what can be done about it.
@@ -17,6 +18,19 @@ pub(crate) enum Fault {
     Conflict(String),
     /// Anything else.
     Failed(String),
+}
+
+impl Fault {
+    /// The word for it in figures.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Full(_) => "full",
+            Self::ReadOnly(_) => "read_only",
+            Self::Unavailable(_) => "unavailable",
+            Self::Conflict(_) => "conflict",
+            Self::Failed(_) => "failed",
+        }
+    }
 }
 
 impl From<DbErr> for Fault {
@@ -80,6 +94,7 @@ fn postgres_fault(state: &str, text: String) -> Fault {
 
 impl From<Fault> for StoreError {
     fn from(fault: Fault) -> Self {
+        counter!("deerflow_database_errors_total", "kind" => fault.kind()).increment(1);
         match fault {
             Fault::Full(text) | Fault::ReadOnly(text) => Self::NotWritable(text),
             Fault::Unavailable(text) | Fault::Conflict(text) => Self::Unavailable(text),

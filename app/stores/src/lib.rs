@@ -5,6 +5,7 @@
 
 mod api_keys;
 mod assistants;
+mod beside;
 mod checkpoints;
 mod connect;
 mod crons;
@@ -15,13 +16,16 @@ mod items;
 mod lock;
 mod migration;
 mod nodes;
+mod operations;
 mod place;
 mod probe;
+mod requests;
 mod run_events;
 mod runs;
 mod script;
 mod threads;
 mod tx;
+mod upkeep;
 mod webhooks;
 mod writer;
 
@@ -33,8 +37,11 @@ pub use crons::SqlCronStore;
 pub use feedback::SqlFeedbackStore;
 pub use items::SqlItemStore;
 pub use nodes::SqlNodeStore;
+pub use operations::SqlOperationsStore;
 pub use probe::{Probe, Schema};
+pub use requests::SqlRequestStore;
 pub use run_events::{JsonlRunEventStore, SqlRunEventStore};
 pub use runs::{SplitCommitStore, SqlRunStore};
 pub use threads::SqlThreadStore;
+pub use upkeep::SqlUpkeepStore;
 pub use webhooks::SqlWebhookOutbox;

@@ -25,12 +25,19 @@ const FOR_EVER: i64 = i64::MAX;
 #[derive(Debug, Clone)]
 pub struct SqlNodeStore {
     db: Database,
+    address: Option<String>,
 }
 
 impl SqlNodeStore {
     /// A view of `db`.
     pub fn new(db: Database) -> Self {
-        Self { db }
+        Self { db, address: None }
+    }
+
+    /// The same for a process that can be found at `address`.
+    #[must_use]
+    pub fn found_at(self, address: String) -> Self {
+        Self { address: Some(address), ..self }
     }
 }
 
@@ -45,6 +52,7 @@ pub(crate) fn now_of(backend: DbBackend) -> &'static str {
 /// What a registration or a renewal writes.
 struct Writing {
     node: NodeId,
+    address: Option<String>,
     ttl: Option<Duration>,
 }
 
@@ -62,13 +70,14 @@ impl Writing {
 impl NodeStore for SqlNodeStore {
     async fn register(&self, node: &NodeId, ttl: Duration) -> Result<Lease, StoreError> {
         let alone = self.db.is_alone();
-        self.db.lease_writes().run(Writing { node: node.clone(), ttl: (!alone).then_some(ttl) }, register).await?;
+        let writing = Writing { node: node.clone(), address: self.address.clone(), ttl: (!alone).then_some(ttl) };
+        self.db.lease_writes().run(writing, register).await?;
         Ok(if alone { Lease::Alone } else { Lease::Shared(ttl) })
     }
 
     async fn renew(&self, node: &NodeId, ttl: Duration) -> Result<bool, StoreError> {
         let alone = self.db.is_alone();
-        self.db.lease_writes().run(Writing { node: node.clone(), ttl: (!alone).then_some(ttl) }, renew).await
+        self.db.lease_writes().run(Writing { node: node.clone(), address: None, ttl: (!alone).then_some(ttl) }, renew).await
     }
 
     async fn leave(&self, node: &NodeId) -> Result<(), StoreError> {
@@ -90,7 +99,7 @@ impl NodeStore for SqlNodeStore {
         let backend = self.db.reads().get_database_backend();
         let now = now_of(backend);
         let sql = format!(
-            "SELECT node_id, since, lease_until, lease_until - {now} AS micros_left, (SELECT COUNT(*) FROM runs \
+            "SELECT node_id, address, since, renewed_at, lease_until, lease_until - {now} AS micros_left, (SELECT COUNT(*) FROM runs \
                 WHERE runs.owner = nodes.node_id AND runs.status IN ('starting', 'running')) AS owned \
             FROM nodes WHERE lease_until > {now} ORDER BY since, node_id"
         );
@@ -112,6 +121,8 @@ fn node_record(row: &QueryResult) -> Result<NodeRecord, DbErr> {
     let node: String = row.try_get("", "node_id")?;
     Ok(NodeRecord {
         node: NodeId::parse(node).map_err(|error| DbErr::Type(error.to_string()))?,
+        address: row.try_get("", "address")?,
+        renewed_at: moment(row.try_get::<Option<i64>>("", "renewed_at")?.unwrap_or_default()),
         since: moment(row.try_get("", "since")?),
         left: (until != FOR_EVER).then(|| Duration::from_micros(left.unsigned_abs())),
         runs: row.try_get::<i64>("", "owned")?.unsigned_abs(),
@@ -129,8 +140,11 @@ fn register<'a>(tx: &'a DatabaseTransaction, new: &'a Writing) -> BoxFuture<'a, 
             Some(_) => format!("DELETE FROM nodes WHERE lease_until <= {now} OR lease_until = {FOR_EVER}"),
         };
         tx.execute_unprepared(&gone).await?;
-        let sql = format!("INSERT INTO nodes (node_id, since, lease_until) VALUES ($1, {now}, {})", new.until(backend));
-        tx.execute_raw(Statement::from_sql_and_values(backend, sql, [Value::from(new.node.as_str())])).await?;
+        let sql = format!(
+            "INSERT INTO nodes (node_id, address, since, renewed_at, lease_until) VALUES ($1, $2, {now}, {now}, {})",
+            new.until(backend)
+        );
+        tx.execute_raw(Statement::from_sql_and_values(backend, sql, [Value::from(new.node.as_str()), new.address.clone().into()])).await?;
         Ok(())
     })
 }
@@ -138,7 +152,11 @@ fn register<'a>(tx: &'a DatabaseTransaction, new: &'a Writing) -> BoxFuture<'a, 
 fn renew<'a>(tx: &'a DatabaseTransaction, of: &'a Writing) -> BoxFuture<'a, Result<bool, TxError<StoreError>>> {
     Box::pin(async move {
         let backend = tx.get_database_backend();
-        let sql = format!("UPDATE nodes SET lease_until = {} WHERE node_id = $1 AND lease_until > {}", of.until(backend), now_of(backend));
+        let sql = format!(
+            "UPDATE nodes SET lease_until = {}, renewed_at = {now} WHERE node_id = $1 AND lease_until > {now}",
+            of.until(backend),
+            now = now_of(backend)
+        );
         let renewed = tx.execute_raw(Statement::from_sql_and_values(backend, sql, [Value::from(of.node.as_str())])).await?;
         Ok(renewed.rows_affected() == 1)
     })

@@ -95,7 +95,7 @@ async fn probe_postgres(config: &PostgresConfig) -> Result<Probe, OpenError> {
     Ok(Probe { schema, in_use })
 }
 
-async fn schema_of(db: &DatabaseConnection) -> Result<Schema, sea_orm::DbErr> {
+pub(crate) async fn schema_of(db: &DatabaseConnection) -> Result<Schema, sea_orm::DbErr> {
     let there = match db.get_database_backend() {
         DbBackend::Postgres => format!("SELECT count(*) FROM pg_class WHERE oid = to_regclass('{APPLIED}')"),
         _ => format!("SELECT count(*) FROM sqlite_master WHERE name = '{APPLIED}'"),

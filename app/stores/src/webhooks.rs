@@ -4,26 +4,31 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use harness::ids::RunId;
-use harness::runtime::runs::store::{RunCommit, StoreError, WebhookCall, WebhookDelivery, WebhookOutbox};
+use harness::runtime::runs::store::{RunCommit, StoreError, WebhookCall, WebhookDelivery, WebhookLetter, WebhookOutbox};
 use sea_orm::sea_query::{Expr, OnConflict};
-use sea_orm::{ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{
+    ColumnTrait, DatabaseConnection, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, QueryOrder,
+    QuerySelect,
+};
 
 use crate::connect::Database;
 use crate::entity::{micros, moment, plain, run, webhook};
 use crate::error::read;
 use crate::runs::{from_json, json_text, record};
-use crate::tx::TxError;
+use crate::script::Script;
+use crate::tx::{TxError, Writes};
 
 /// The outbox over SQL.
 #[derive(Debug, Clone)]
 pub struct SqlWebhookOutbox {
-    db: Database,
+    reads: DatabaseConnection,
+    writes: Writes,
 }
 
 impl SqlWebhookOutbox {
     /// A view of `db`.
-    pub fn new(db: Database) -> Self {
-        Self { db }
+    pub fn new(db: &Database) -> Self {
+        Self { reads: db.reads().clone(), writes: db.writes().clone() }
     }
 }
 
@@ -38,6 +43,7 @@ pub(crate) async fn keep_call(tx: &DatabaseTransaction, commit: &RunCommit, call
         ended_at: micros(commit.at),
         tries: 0,
         due_at: Some(micros(commit.at)),
+        died_at: None,
         last_error: None,
     };
     let insert = webhook::Entity::insert(row.into_active_model()).on_conflict(OnConflict::new().do_nothing().to_owned());
@@ -50,19 +56,113 @@ impl WebhookOutbox for SqlWebhookOutbox {
     async fn due(&self, now: DateTime<Utc>, leased_until: DateTime<Utc>, limit: usize) -> Result<Vec<WebhookDelivery>, StoreError> {
         let is_due = webhook::Column::DueAt.lte(micros(now));
         // Nothing is written while there is none.
-        if read(webhook::Entity::find().filter(is_due).limit(1).one(self.db.reads()).await)?.is_none() {
+        if read(webhook::Entity::find().filter(is_due).limit(1).one(&self.reads).await)?.is_none() {
             return Ok(Vec::new());
         }
-        self.db.writes().run((micros(now), micros(leased_until), limit as u64), lease).await
+        self.writes.run((micros(now), micros(leased_until), limit as u64), lease).await
     }
 
     async fn delivered(&self, run: &RunId) -> Result<(), StoreError> {
-        self.db.writes().run(run.clone(), |tx, run| Box::pin(forget(tx, run))).await
+        self.writes.run(run.clone(), |tx, run| Box::pin(forget(tx, run))).await
     }
 
-    async fn failed(&self, run: &RunId, error: &str, again_at: Option<DateTime<Utc>>) -> Result<(), StoreError> {
-        self.db.writes().run((run.clone(), plain(error), again_at.map(micros)), |tx, args| Box::pin(put_off(tx, args))).await
+    async fn failed(&self, run: &RunId, error: &str, again_at: Option<DateTime<Utc>>, at: DateTime<Utc>) -> Result<(), StoreError> {
+        let failure = Failure { run: run.clone(), error: plain(error), again: again_at.map(micros), at: micros(at) };
+        self.writes.run(failure, put_off).await
     }
+
+    async fn put_back(&self, runs: &[RunId], at: DateTime<Utc>) -> Result<(), StoreError> {
+        if runs.is_empty() {
+            return Ok(());
+        }
+        self.writes.run((runs.to_vec(), micros(at)), put_back).await
+    }
+
+    async fn letters(&self, only_dead: bool, limit: usize) -> Result<Vec<WebhookLetter>, StoreError> {
+        let mut select = webhook::Entity::find();
+        if only_dead {
+            select = select.filter(webhook::Column::DueAt.is_null());
+        }
+        let select = select.order_by_desc(webhook::Column::EndedAt).order_by_desc(webhook::Column::RunId).limit(limit as u64);
+        Ok(read(select.all(&self.reads).await)?.into_iter().filter_map(letter).collect())
+    }
+
+    async fn resend(&self, run: &RunId, at: DateTime<Utc>) -> Result<bool, StoreError> {
+        self.writes.run((run.clone(), micros(at)), resend).await
+    }
+
+    async fn sweep(&self, before: DateTime<Utc>, most: usize) -> Result<usize, StoreError> {
+        let over = webhook::Entity::find().filter(webhook::Column::DiedAt.lte(micros(before)));
+        // Nothing is written while there is none.
+        if read(over.limit(1).one(&self.reads).await)?.is_none() {
+            return Ok(0);
+        }
+        self.writes.run((micros(before), i64::try_from(most).unwrap_or(i64::MAX)), sweep).await
+    }
+}
+
+/// A call that was not taken.
+struct Failure {
+    run: RunId,
+    error: String,
+    again: Option<i64>,
+    at: i64,
+}
+
+/// A letter that cannot be read is left out, so that the others are listed.
+fn letter(row: webhook::Model) -> Option<WebhookLetter> {
+    let run_id = row.run_id.clone();
+    let read = || -> Result<WebhookLetter, String> {
+        Ok(WebhookLetter {
+            run_id: RunId::parse(row.run_id).map_err(|error| error.to_string())?,
+            url: from_json::<WebhookCall>(&row.call_json)?.url,
+            ended_at: moment(row.ended_at),
+            tries: u32::try_from(row.tries).map_err(|error| error.to_string())?,
+            due_at: row.due_at.map(moment),
+            died_at: row.died_at.map(moment),
+            last_error: row.last_error,
+        })
+    };
+    read().inspect_err(|error| tracing::error!(run_id, error, "a webhook call cannot be read")).ok()
+}
+
+type Done<'a, T> = BoxFuture<'a, Result<T, TxError<StoreError>>>;
+
+fn put_back<'a>(tx: &'a DatabaseTransaction, (runs, at): &'a (Vec<RunId>, i64)) -> Done<'a, ()> {
+    Box::pin(async move {
+        webhook::Entity::update_many()
+            .col_expr(webhook::Column::DueAt, Expr::value(*at))
+            .filter(webhook::Column::RunId.is_in(runs.iter().map(RunId::as_str)))
+            .filter(webhook::Column::DueAt.is_not_null())
+            .exec(tx)
+            .await?;
+        Ok(())
+    })
+}
+
+fn resend<'a>(tx: &'a DatabaseTransaction, (run, at): &'a (RunId, i64)) -> Done<'a, bool> {
+    Box::pin(async move {
+        let done = webhook::Entity::update_many()
+            .col_expr(webhook::Column::Tries, Expr::value(0_i64))
+            .col_expr(webhook::Column::DueAt, Expr::value(*at))
+            .col_expr(webhook::Column::DiedAt, Expr::value(Option::<i64>::None))
+            .filter(webhook::Column::RunId.eq(run.as_str()))
+            .exec(tx)
+            .await?;
+        Ok(done.rows_affected == 1)
+    })
+}
+
+const SWEEP: &str = "\
+    DELETE FROM webhook_outbox WHERE run_id IN (SELECT run_id FROM webhook_outbox WHERE died_at <= ? LIMIT ?) AND died_at <= ? \
+    RETURNING 'gone'";
+
+fn sweep<'a>(tx: &'a DatabaseTransaction, (before, most): &'a (i64, i64)) -> Done<'a, usize> {
+    Box::pin(async move {
+        let mut script = Script::new(tx);
+        script.add(SWEEP, [(*before).into(), (*most).into(), (*before).into()]);
+        Ok(script.run(tx).await?.len())
+    })
 }
 
 fn lease<'a>(
@@ -101,13 +201,17 @@ async fn forget(tx: &DatabaseTransaction, run: &RunId) -> Result<(), TxError<Sto
     Ok(())
 }
 
-async fn put_off(tx: &DatabaseTransaction, (run, error, again): &(RunId, String, Option<i64>)) -> Result<(), TxError<StoreError>> {
-    webhook::Entity::update_many()
-        .col_expr(webhook::Column::Tries, Expr::col(webhook::Column::Tries).add(1))
-        .col_expr(webhook::Column::DueAt, Expr::value(*again))
-        .col_expr(webhook::Column::LastError, Expr::value(error.as_str()))
-        .filter(webhook::Column::RunId.eq(run.as_str()))
-        .exec(tx)
-        .await?;
-    Ok(())
+fn put_off<'a>(tx: &'a DatabaseTransaction, failure: &'a Failure) -> Done<'a, ()> {
+    Box::pin(async move {
+        let died = failure.again.is_none().then_some(failure.at);
+        webhook::Entity::update_many()
+            .col_expr(webhook::Column::Tries, Expr::col(webhook::Column::Tries).add(1))
+            .col_expr(webhook::Column::DueAt, Expr::value(failure.again))
+            .col_expr(webhook::Column::DiedAt, Expr::value(died))
+            .col_expr(webhook::Column::LastError, Expr::value(failure.error.as_str()))
+            .filter(webhook::Column::RunId.eq(failure.run.as_str()))
+            .exec(tx)
+            .await?;
+        Ok(())
+    })
 }

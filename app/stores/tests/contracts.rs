@@ -8,7 +8,7 @@ use std::sync::Arc;
 use deerflow_domain::testkit::ThreadStores;
 use deerflow_stores::{
     Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlAssistantStore, SqlCheckpointer, SqlFeedbackStore,
-    SqlNodeStore, SqlRunEventStore, SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
+    SqlNodeStore, SqlRequestStore, SqlRunEventStore, SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
 };
 use harness::runtime::tasks::Tasks;
 use harness::testkit::Keep;
@@ -29,7 +29,8 @@ fn over(db: &Database, keep: Arc<dyn Keep>) -> ThreadStores {
             ledger: runs,
             nodes: Arc::new(SqlNodeStore::new(db.clone())),
             events: Arc::new(SqlRunEventStore::new(db.clone())),
-            webhooks: Arc::new(SqlWebhookOutbox::new(db.clone())),
+            webhooks: Arc::new(SqlWebhookOutbox::new(db)),
+            requests: Arc::new(SqlRequestStore::new(db.clone())),
             checkpoints: Arc::new(SqlCheckpointer::new(db.clone())),
             keep,
         },
@@ -98,6 +99,7 @@ macro_rules! suites_of_threads {
         harness::run_events_suite!($attrs runs);
         harness::checkpointer_suite!($attrs runs);
         harness::webhook_outbox_suite!($attrs runs);
+        harness::request_store_suite!($attrs runs);
         deerflow_domain::thread_store_suite!($attrs $open);
         deerflow_domain::thread_search_suite!($attrs $open);
         deerflow_domain::feedback_store_suite!($attrs $open);
@@ -127,7 +129,13 @@ macro_rules! all_suites {
             let (db, keep) = $open().await;
             deerflow_domain::testkit::api_keys::KeyStores { keys: std::sync::Arc::new(deerflow_stores::SqlApiKeyStore::new(&db)), keep }
         }
+        async fn upkeep() -> deerflow_domain::testkit::upkeep::UpkeepStores {
+            let (db, keep) = $open().await;
+            let runs = super::over(&db, keep).runs;
+            deerflow_domain::testkit::upkeep::UpkeepStores { upkeep: std::sync::Arc::new(deerflow_stores::SqlUpkeepStore::new(db)), runs }
+        }
         suites_of_threads!($attrs threads);
+        deerflow_domain::upkeep_suite!($attrs upkeep);
         deerflow_domain::cron_store_suite!($attrs crons);
         deerflow_domain::api_key_store_suite!($attrs keys);
         deerflow_domain::item_store_suite!($attrs items);

@@ -16,6 +16,7 @@ mod logging;
 mod memory;
 mod models;
 mod open_keys;
+mod retention;
 mod run_events;
 mod run_ownership;
 mod runs;
@@ -46,6 +47,7 @@ pub use logging::{LogFormat, LogLevel, LoggingConfig, LoggingEnhanceConfig};
 pub use memory::{MemoryConfig, MemoryMode};
 pub use models::ModelConfig;
 pub use open_keys::OpenKeys;
+pub use retention::RetentionConfig;
 pub use run_events::{RunEventsBackend, RunEventsConfig};
 pub use run_ownership::{RunOwnershipConfig, RunRecovery};
 pub use runs::RunsConfig;
@@ -118,6 +120,8 @@ pub struct AppConfig {
     pub stream_bridge: StreamBridgeConfig,
     /// Calls that tell of a run's end.
     pub webhooks: WebhooksConfig,
+    /// How long things stay that have no other end.
+    pub retention: RetentionConfig,
     /// Sign-in.
     pub auth: AuthConfig,
     /// What only test setups want.
@@ -148,6 +152,7 @@ impl Default for AppConfig {
             llm_call: LlmCallConfig::default(),
             circuit_breaker: CircuitBreakerConfig::default(),
             runs: RunsConfig::default(),
+            retention: RetentionConfig::default(),
             run_ownership: RunOwnershipConfig::default(),
             run_events: RunEventsConfig::default(),
             database: DatabaseConfig::default(),
@@ -192,6 +197,7 @@ impl AppConfig {
         check.under("llm_call", |check| self.llm_call.check(check));
         check.under("circuit_breaker", |check| self.circuit_breaker.check(check));
         check.under("runs", |check| self.runs.check(check));
+        check.under("retention", |check| self.retention.check(check));
         check.under("run_ownership", |check| self.run_ownership.check(check));
         check.under("database", |check| self.database.check(check));
         check.under("checkpointer", |check| self.checkpointer.check(check));

@@ -1,6 +1,9 @@
 //! Sections that only turn something on or off: `token_usage`, `agents_api`, `webhooks`, `testing`.
 
+use secrecy::SecretString;
 use serde::Deserialize;
+
+use super::open_keys::optional_secret;
 
 /// Whether clients are told how many tokens an answer took.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -27,12 +30,15 @@ pub struct AgentsApiConfig {
 }
 
 /// Calls that tell of a run's end.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct WebhooksConfig {
     /// Whether hosts of this machine and of private networks may be called.
     pub allow_private: bool,
+    /// What calls are signed with; they are not when absent.
+    #[serde(deserialize_with = "optional_secret")]
+    pub secret: Option<SecretString>,
 }
 
 /// What only test setups want.

@@ -9,6 +9,7 @@ pub mod checkpointer;
 pub mod node_bell;
 pub mod nodes;
 pub mod repeated_commits;
+pub mod requests;
 pub mod run_events;
 pub mod run_queue;
 pub mod run_store;
@@ -29,8 +30,8 @@ use crate::messages::Message;
 use crate::runtime::actor_context::ActorContext;
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, Checkpointer};
 use crate::runtime::runs::store::{
-    EventQuery, NewRun, NewRunEvent, NodeStore, Recipe, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunEventStore,
-    RunQueryStore, ToolLedger, WebhookOutbox, category,
+    EventQuery, NewRun, NewRunEvent, NodeStore, Recipe, RequestStore, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd,
+    RunEventStore, RunQueryStore, ToolLedger, WebhookOutbox, category,
 };
 use crate::runtime::runs::{IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus, ThreadStatus};
 use crate::runtime::tasks::{TaskKind, Tasks};
@@ -55,6 +56,8 @@ pub struct RunStores {
     pub events: Arc<dyn RunEventStore>,
     /// Calls that tell of ends.
     pub webhooks: Arc<dyn WebhookOutbox>,
+    /// What requests made.
+    pub requests: Arc<dyn RequestStore>,
     /// Checkpoints.
     pub checkpoints: Arc<dyn Checkpointer>,
     /// What lives as long as the stores: a directory, tasks.
@@ -109,6 +112,7 @@ pub fn new_run(id: &str, on: &str) -> NewRun {
         multitask: MultitaskStrategy::Reject,
         model_name: Some("small".to_owned()),
         webhook: None,
+        request: None,
         recipe: Arc::new(recipe(id, on)),
         owner: node("n1"),
         created_at: at(0),

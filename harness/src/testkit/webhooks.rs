@@ -15,6 +15,9 @@ macro_rules! webhook_outbox_suite {
             a_call_is_written_with_the_end_and_stays_until_it_is_taken
             a_call_that_was_not_taken_is_due_again_when_it_was_said
             a_call_is_leased_to_one_caller
+            calls_that_were_not_tried_are_put_back
+            a_dead_letter_is_listed_and_sent_again
+            dead_letters_are_swept_with_what_they_say
             a_call_outlives_its_temporary_thread
         }
     };
@@ -58,10 +61,10 @@ pub async fn a_call_that_was_not_taken_is_due_again_when_it_was_said(open: impl 
     let outbox = stores.webhooks.clone();
     ended(&stores, new_run("r1", "t1")).await;
     assert_eq!(due(&*outbox, at(9)).await.len(), 1);
-    outbox.failed(&run("r1"), "no \0 answer", Some(at(20))).await.expect("written");
+    outbox.failed(&run("r1"), "no \0 answer", Some(at(20)), at(9)).await.expect("written");
     assert_eq!(due(&*outbox, at(19)).await, []);
     assert_eq!(due(&*outbox, at(20)).await[0].tries, 1);
-    outbox.failed(&run("r1"), "no answer", None).await.expect("written");
+    outbox.failed(&run("r1"), "no answer", None, at(20)).await.expect("written");
     assert_eq!(due(&*outbox, at(1_000)).await, []);
 }
 
@@ -80,6 +83,65 @@ pub async fn a_call_is_leased_to_one_caller(open: impl AsyncFn() -> RunStores) {
     assert_eq!(taken.into_iter().sum::<usize>(), 3);
     assert_eq!(due(&*outbox, at(99)).await, []);
     assert_eq!(due(&*outbox, at(100)).await.len(), 3);
+}
+
+/// And count no try.
+pub async fn calls_that_were_not_tried_are_put_back(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let outbox = stores.webhooks.clone();
+    for n in 0..3 {
+        ended(&stores, new_run(&format!("r{n}"), &format!("t{n}"))).await;
+    }
+    assert_eq!(due(&*outbox, at(9)).await.len(), 3);
+    outbox.put_back(&[run("r0"), run("r2"), run("gone")], at(12)).await.expect("written");
+    assert_eq!(due(&*outbox, at(11)).await, []);
+    let again = due(&*outbox, at(12)).await;
+    assert_eq!(again.iter().map(|call| call.tries).collect::<Vec<_>>(), [0, 0]);
+    outbox.failed(&run("r1"), "no", None, at(12)).await.expect("written");
+    outbox.put_back(&[run("r1")], at(13)).await.expect("written");
+    assert_eq!(due(&*outbox, at(13)).await, []);
+    outbox.put_back(&[], at(13)).await.expect("nothing");
+}
+
+/// With as many tries as a new call.
+pub async fn a_dead_letter_is_listed_and_sent_again(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let outbox = stores.webhooks.clone();
+    for n in 0..3 {
+        ended(&stores, new_run(&format!("r{n}"), &format!("t{n}"))).await;
+    }
+    outbox.failed(&run("r1"), "no \0 answer", None, at(7)).await.expect("written");
+    outbox.failed(&run("r2"), "later", Some(at(50)), at(7)).await.expect("written");
+    let all = outbox.letters(false, 9).await.expect("read");
+    assert_eq!(all.iter().map(|letter| letter.run_id.as_str()).collect::<Vec<_>>(), ["r2", "r1", "r0"]);
+    let dead = outbox.letters(true, 9).await.expect("read");
+    let [letter] = dead.as_slice() else { panic!("{dead:?}") };
+    assert_eq!((letter.run_id.clone(), letter.url.clone(), letter.ended_at, letter.tries), (run("r1"), call().url, at(5), 1));
+    assert_eq!((letter.due_at, letter.died_at), (None, Some(at(7))));
+    assert!(letter.last_error.as_deref().is_some_and(|error| error.starts_with("no ")), "{letter:?}");
+    assert_eq!(outbox.resend(&run("gone"), at(8)).await, Ok(false));
+    assert_eq!(outbox.resend(&run("r1"), at(8)).await, Ok(true));
+    assert_eq!(outbox.letters(true, 9).await, Ok(vec![]));
+    let calls = due(&*outbox, at(8)).await;
+    assert_eq!(calls.iter().map(|call| (call.run.run_id.as_str(), call.tries)).collect::<Vec<_>>(), [("r0", 0), ("r1", 0)]);
+    assert_eq!(outbox.letters(false, 1).await.map(|letters| letters.len()), Ok(1));
+}
+
+/// And nothing else is.
+pub async fn dead_letters_are_swept_with_what_they_say(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let outbox = stores.webhooks.clone();
+    for n in 0..4 {
+        ended(&stores, new_run(&format!("r{n}"), &format!("t{n}"))).await;
+    }
+    for (n, died) in [(0, 10), (1, 11), (2, 12)] {
+        outbox.failed(&run(&format!("r{n}")), "no", None, at(died)).await.expect("written");
+    }
+    assert_eq!(outbox.sweep(at(9), 9).await, Ok(0));
+    assert_eq!(outbox.sweep(at(11), 1).await, Ok(1));
+    assert_eq!(outbox.sweep(at(11), 9).await, Ok(1));
+    let left = outbox.letters(false, 9).await.expect("read");
+    assert_eq!(left.iter().map(|letter| letter.run_id.as_str()).collect::<Vec<_>>(), ["r3", "r2"]);
 }
 
 /// With all that was said in the run.

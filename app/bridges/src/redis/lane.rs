@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use metrics::counter;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError, RedisResult};
 use tokio::sync::Mutex;
@@ -115,6 +116,9 @@ impl Lane {
 
     /// Tells the log when the server goes out of order and when it is back, not each time somebody asks.
     fn note(&self, outage: Option<&Outage>) {
+        if outage.is_some() {
+            counter!("deerflow_redis_errors_total", "lane" => self.name).increment(1);
+        }
         let before = self.out_of_order.swap(outage.is_some(), Ordering::AcqRel);
         match outage {
             Some(outage) if !before => tracing::warn!(lane = self.name, %outage, "redis is out of order; runs go on, their events wait"),

@@ -193,6 +193,13 @@ impl Link {
         Ok(policy.unwrap_or("unknown").trim().to_owned())
     }
 
+    /// Whether the server answers.
+    pub(super) async fn ping(&self) -> Result<(), Outage> {
+        let mut ticket = self.reads.ticket(&self.client).await?;
+        let answered = redis::cmd("PING").query_async::<String>(&mut ticket.connection).await;
+        self.reads.judge(&ticket, answered).await.map(drop)
+    }
+
     /// Follows the doorbell, on a connection of its own. `None` is a ring that only shows that the line lives.
     pub(super) async fn listen(&self) -> Result<impl Stream<Item = Option<Bell>> + use<>, Outage> {
         let dial = async {

@@ -202,6 +202,10 @@ impl StreamBridge for RedisStreamBridge {
         }
     }
 
+    async fn ping(&self) -> Result<(), BridgeError> {
+        self.inner.around.link.ping().await.map_err(|outage| BridgeError::Transport(outage.to_string()))
+    }
+
     async fn start(&self) -> Result<(), BridgeError> {
         let inner = &self.inner;
         inner.refuse_if_closed()?;

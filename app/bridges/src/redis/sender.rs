@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use metrics::histogram;
 use tokio::time::Instant;
 
 use super::inner::Inner;
@@ -30,6 +31,7 @@ impl Inner {
             let began = Instant::now();
             match self.around.link.append(log.run_id(), &append).await {
                 Ok(reply) => {
+                    histogram!("deerflow_publish_seconds").record(began.elapsed());
                     pause = FIRST_PAUSE;
                     log.settle(&append, reply);
                     log.ring();

@@ -222,6 +222,7 @@ pub async fn crons_go_with_their_thread(open: impl AsyncFn() -> CronStores) {
             assistant_id: None,
             metadata: Map::new(),
             ttl: None,
+            request: None,
             at: at(0),
         };
         threads.create(new).await.expect("made");

@@ -23,6 +23,7 @@ macro_rules! thread_search_suite {
             threads_are_found_by_graph_and_by_assistant
             threads_are_found_by_their_values
             common_and_rare_filters_find_the_same
+            filters_that_thousands_pass_find_the_newest
             every_order_is_total
             the_time_of_the_state_moves_with_the_state
             contents_come_for_all_threads_at_once
@@ -161,6 +162,25 @@ pub async fn common_and_rare_filters_find_the_same(open: impl AsyncFn() -> Threa
     assert_eq!(found(&stores, page.clone()).await, rest);
     assert_eq!(stores.threads.count(&page, &ann()).await, Ok(130));
     assert_eq!(stores.threads.count(&by(json!({"common": true, "rare": false})), &ann()).await, Ok(127));
+}
+
+/// Wherever in the order they stand, and however far the page is.
+pub async fn filters_that_thousands_pass_find_the_newest(open: impl AsyncFn() -> ThreadStores) {
+    let stores = open().await;
+    let make_one =
+        |n: i64| make(&stores, NewThread { at: at(n), ..new_thread(&format!("t{n:04}"), json!({"all": true, "old": n < 2_030})) });
+    for some in 0..31_i64 {
+        futures_util::future::join_all((some * 100..(some + 1) * 100).map(make_one)).await;
+    }
+    for (wanted, newest, offset) in [("all", 3_099, 0), ("all", 3_099, 3), ("all", 3_099, 2_500), ("old", 2_029, 0), ("old", 2_029, 1_500)]
+    {
+        let order = ThreadSearch { sort_by: ThreadSort::UpdatedAt, ascending: false, ..by_metadata(json!({wanted: true})) };
+        let search = ThreadSearch { limit: 5, offset, ..order };
+        let expected: Vec<String> = (0..5).map(|n| format!("t{:04}", newest - offset as i64 - n)).collect();
+        let page = stores.threads.search(&search, &ann()).await.expect("read");
+        assert_eq!(page.iter().map(|record| record.thread_id.to_string()).collect::<Vec<_>>(), expected, "{wanted} {offset}");
+        assert_eq!(stores.threads.count(&search, &ann()).await, Ok(newest as u64 + 1), "{wanted}");
+    }
 }
 
 /// Pages do not overlap and leave nothing out.

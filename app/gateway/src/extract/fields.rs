@@ -26,6 +26,11 @@ impl Fields {
         self.map
     }
 
+    /// The object as it came, to look at.
+    pub fn map(&self) -> &Map<String, Value> {
+        &self.map
+    }
+
     /// A field, unless it is absent or null.
     pub fn value(&self, key: &str) -> Option<&Value> {
         self.map.get(key).filter(|value| !value.is_null())

@@ -13,6 +13,7 @@ use utoipa::openapi::{ContentBuilder, HttpMethod, Ref, RefOr, Required, Response
 use utoipa_axum::router::UtoipaMethodRouter;
 
 use super::Shape;
+use crate::repeats::HEADER;
 use crate::state::GatewayState;
 
 /// The component that describes a refusal.
@@ -98,6 +99,14 @@ impl Operation {
         self.refuses(&[422])
     }
 
+    /// It may be sent again under the name that its client gives it.
+    pub(crate) fn repeatable(mut self) -> Self {
+        let name = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[!-~]{1,255}$")).build().into();
+        let description = "Names the request: sent again within a day, it is answered with what it made the first time.";
+        self.said = self.said.parameter(parameter(ParameterIn::Header, HEADER, name, Some(description)));
+        self.refuses(&[422])
+    }
+
     /// The component that the body must be.
     pub(crate) fn body(self, component: &'static str) -> Self {
         self.sent(component, Required::True)
@@ -119,6 +128,14 @@ impl Operation {
     /// 200 with a component.
     pub(crate) fn answers(self, component: &str, description: &str) -> Self {
         self.answers_as(JSON, reference(component), description)
+    }
+
+    /// Another status with a component.
+    pub(crate) fn answers_as_well(mut self, status: u16, component: &str, description: &str) -> Self {
+        let content = ContentBuilder::new().schema(Some(reference(component))).build();
+        let response = ResponseBuilder::new().description(description).content(JSON, content).build();
+        self.said = self.said.response(status.to_string(), response);
+        self
     }
 
     /// 200 with an event stream.

@@ -26,9 +26,11 @@ fn on_threads() -> Routes {
                 .answers("Runs", "A page of them.")
                 .by(runs::list),
         )
-        .routes(create.body("RunCreate").answers("Run", "The run.").refuses(REFUSALS).by(runs::create))
-        .routes(stream.body("RunCreate").streams().refuses(REFUSALS).by(runs::stream))
-        .routes(wait.body("RunCreate").answers("RunOutcome", "The last state, or `__error__`.").refuses(REFUSALS).by(runs::wait))
+        .routes(create.repeatable().body("RunCreate").answers("Run", "The run.").refuses(REFUSALS).by(runs::create))
+        .routes(stream.repeatable().body("RunCreate").streams().refuses(REFUSALS).by(runs::stream))
+        .routes(
+            wait.repeatable().body("RunCreate").answers("RunOutcome", "The last state, or `__error__`.").refuses(REFUSALS).by(runs::wait),
+        )
 }
 
 fn one() -> Routes {
@@ -75,10 +77,11 @@ fn stateless() -> Routes {
     let stream = post("/runs/stream", "stream_stateless_run", "Begins a run and follows it.").tag(STATELESS_RUNS);
     let wait = post("/runs/wait", "wait_stateless_run", "Begins a run and waits for its end.").tag(STATELESS_RUNS);
     Routes::default()
-        .routes(create.body("StatelessRunCreate").answers("Run", "The run.").refuses(REFUSALS).by(runs::create_stateless))
-        .routes(stream.body("StatelessRunCreate").streams().refuses(REFUSALS).by(runs::stream_stateless))
+        .routes(create.repeatable().body("StatelessRunCreate").answers("Run", "The run.").refuses(REFUSALS).by(runs::create_stateless))
+        .routes(stream.repeatable().body("StatelessRunCreate").streams().refuses(REFUSALS).by(runs::stream_stateless))
         .routes(
-            wait.body("StatelessRunCreate")
+            wait.repeatable()
+                .body("StatelessRunCreate")
                 .answers("RunOutcome", "The last state, or `__error__`.")
                 .refuses(REFUSALS)
                 .by(runs::wait_stateless),
@@ -88,5 +91,5 @@ fn stateless() -> Routes {
 /// At the root only.
 pub(super) fn root() -> Routes {
     let batch = post("/runs/batch", "create_run_batch", "Begins several runs in the background.").tag(STATELESS_RUNS);
-    Routes::default().routes(batch.body("RunBatch").answers("Runs", "The runs, in order.").refuses(REFUSALS).by(runs::batch))
+    Routes::default().routes(batch.repeatable().body("RunBatch").answers("Runs", "The runs, in order.").refuses(REFUSALS).by(runs::batch))
 }

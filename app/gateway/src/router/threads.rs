@@ -22,7 +22,7 @@ fn rows() -> Routes {
     let remove = delete(ONE, "delete_thread", "Removes a thread with everything on it.").tag(TAG).ids();
     let copy = post("/threads/{thread_id}/copy", "copy_thread", "Copies a thread with its history.").tag(TAG).ids();
     Routes::default()
-        .routes(create.body("ThreadCreate").answers("Thread", "The thread.").refuses(&[400, 404, 409]).by(threads::create))
+        .routes(create.repeatable().body("ThreadCreate").answers("Thread", "The thread.").refuses(&[400, 404, 409]).by(threads::create))
         .routes(search.optional_body("ThreadSearch").answers("Threads", "A page of them.").by(threads::search))
         .routes(count.optional_body("ThreadCount").answers("Count", "How many there are.").by(threads::count))
         .routes(prune.body("ThreadPrune").answers("ThreadPruned", "How many are done with.").by(threads::prune))

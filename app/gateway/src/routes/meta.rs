@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::header;
-use axum::response::IntoResponse;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use deerflow_domain::threads::ThreadSearch;
 use harness::runtime::actor_context::{Owner, effective_user_id};
@@ -13,6 +13,10 @@ use serde_json::{Value, json};
 
 use super::{Answer, App, Reply};
 use crate::extract::Query;
+use crate::health::{Verdict, findings_json, verdict};
+
+/// How deployments know this server.
+const SERVICE: &str = "deer-flow-gateway";
 
 /// `GET /ok`, `GET /`: alive, and with `check_db=1` the store too.
 pub(crate) async fn ok(State(state): App, query: Query) -> Answer {
@@ -23,9 +27,30 @@ pub(crate) async fn ok(State(state): App, query: Query) -> Answer {
     Ok(Json(json!({ "ok": true })))
 }
 
-/// `GET /health`: what DeerFlow's deployments probe.
-pub(crate) async fn health() -> Json<Value> {
-    Json(json!({ "status": "healthy", "service": "deer-flow-gateway" }))
+/// `GET /health`: what DeerFlow's deployments probe. The process is there, so this is 200 whatever its parts do.
+pub(crate) async fn health(State(state): App) -> Json<Value> {
+    let findings = state.health.look(&state.runs).await;
+    let status = match verdict(&findings) {
+        Verdict::Ready => "healthy",
+        Verdict::Degraded => "degraded",
+        Verdict::NotReady => "unhealthy",
+    };
+    Json(json!({ "status": status, "service": SERVICE, "checks": findings_json(&findings) }))
+}
+
+/// `GET /ready`: whether runs are taken here now.
+pub(crate) async fn ready(State(state): App) -> Response {
+    if state.shutdown.is_cancelled() {
+        let body = json!({ "status": "shutting down", "service": SERVICE, "checks": {} });
+        return (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response();
+    }
+    let findings = state.health.look(&state.runs).await;
+    let (code, status) = match verdict(&findings) {
+        Verdict::Ready => (StatusCode::OK, "ready"),
+        Verdict::Degraded => (StatusCode::OK, "degraded"),
+        Verdict::NotReady => (StatusCode::SERVICE_UNAVAILABLE, "not ready"),
+    };
+    (code, Json(json!({ "status": status, "service": SERVICE, "checks": findings_json(&findings) }))).into_response()
 }
 
 /// How `GET /metrics` answers.
@@ -44,6 +69,7 @@ pub(crate) async fn metrics(State(state): App, query: Query) -> Reply {
         let now = state.clock.now();
         return Ok(Json(json!({ "queue": queue_json(&state.runs.load().await?, now) })).into_response());
     }
+    state.counted.refresh(&state.runs, state.clock.now()).await;
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], state.metrics.render()).into_response())
 }
 

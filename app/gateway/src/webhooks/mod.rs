@@ -1,9 +1,12 @@
 //! Webhooks: which addresses a client may name, and the service that calls them when a run is over.
 
 mod address;
+mod hosts;
 mod sender;
+mod signature;
 
 pub use sender::{SenderOptions, WebhookSender};
+pub use signature::SigningKey;
 
 use std::net::IpAddr;
 use std::time::Duration;

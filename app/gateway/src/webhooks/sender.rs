@@ -1,53 +1,64 @@
 //! Calls webhooks from the outbox until they are taken or given up. Nothing here can touch a run.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::TimeDelta;
-use futures_util::{StreamExt, stream};
+use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use harness::clock::{Clock, iso};
+use harness::ids::RunId;
 use harness::runtime::runs::store::{StoreError, WebhookDelivery, WebhookOutbox};
 use harness::runtime::tasks::{TaskKind, Tasks};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, StatusCode};
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use super::WebhookPolicy;
+use super::hosts::Hosts;
+use super::signature::{self, SigningKey};
 use crate::dialect::Dialect;
 use crate::wire::run_json;
 
 /// How calls are made.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct SenderOptions {
     /// Which addresses may be called.
     pub policy: WebhookPolicy,
+    /// What calls are signed with; without it they are not.
+    pub key: Option<SigningKey>,
     /// How often to look for calls that are due.
     pub look: Duration,
     /// How long a receiver may take.
     pub patience: Duration,
-    /// The wait after the first failure; it doubles with every further one.
-    pub first_wait: Duration,
-    /// How many times a call is tried before it is a dead letter.
-    pub tries: u32,
+    /// The waits after failures, give or take a tenth. When they are used up, a call is a dead letter.
+    pub waits: Vec<Duration>,
 }
 
 impl Default for SenderOptions {
     fn default() -> Self {
         Self {
             policy: WebhookPolicy::default(),
+            key: None,
             look: Duration::from_secs(1),
             patience: Duration::from_secs(10),
-            first_wait: Duration::from_secs(5),
-            tries: 10,
+            waits: [5, 30, 120, 600, 1_800, 3_600, 10_800, 21_600, 43_200].map(Duration::from_secs).to_vec(),
         }
     }
 }
 
-/// How many calls are under way at once.
-const AT_ONCE: usize = 16;
+/// How many calls are under way, or wait for their host, at once.
+const AT_ONCE: usize = 128;
 /// How many calls are taken from the outbox at once.
 const TAKEN: usize = 32;
+/// How much is read of what a receiver says, in bytes.
+const LONGEST_ANSWER: usize = 4 * 1024;
 
 /// The service that empties the outbox.
 #[derive(Debug, Clone)]
@@ -87,57 +98,143 @@ impl WebhookSender {
     pub fn start(self, tasks: &Tasks) {
         let stop = tasks.token().clone();
         tasks.spawn(TaskKind::Service, "webhook sender", async move {
-            while !stop.is_cancelled() {
-                // Cut short by shutdown: a call that was not confirmed is sent again after its lease.
-                match stop.run_until_cancelled(self.send_due()).await {
-                    Some(Ok(TAKEN..)) => continue,
-                    Some(Err(error)) => tracing::warn!(%error, "the outbox of webhooks cannot be read"),
-                    _ => {}
-                }
-                let _stopped = stop.run_until_cancelled(tokio::time::sleep(self.options.look)).await;
-            }
+            // Cut short by shutdown: a call that was not confirmed is sent again after its lease.
+            let _stopped = stop.run_until_cancelled(self.serve()).await;
         });
     }
 
-    /// Sends what is due now and says how much that was.
-    pub async fn send_due(&self) -> Result<usize, StoreError> {
-        let now = self.clock.now();
-        let lease = self.options.patience * TAKEN.div_ceil(AT_ONCE) as u32 + Duration::from_secs(30);
-        let until = now + TimeDelta::from_std(lease).unwrap_or_default();
-        let calls = self.outbox.due(now, until, TAKEN).await?;
-        let count = calls.len();
-        stream::iter(calls).for_each_concurrent(AT_ONCE, |call| self.deliver(call)).await;
-        Ok(count)
+    /// Looks for calls that are due, again and again. No receiver keeps another's calls waiting.
+    async fn serve(&self) {
+        let mut hosts = Hosts::default();
+        let mut under_way = FuturesUnordered::new();
+        let mut next_look = Instant::now();
+        loop {
+            let room = under_way.len() + TAKEN <= AT_ONCE;
+            tokio::select! {
+                Some(left) = under_way.next() => {
+                    let (host, taken): (String, Option<bool>) = left;
+                    hosts.leave(&host, taken, self.clock.now());
+                }
+                () = tokio::time::sleep_until(next_look), if room => {
+                    next_look = Instant::now() + self.options.look;
+                    match self.take(&mut hosts).await {
+                        Ok((calls, all)) => {
+                            under_way.extend(calls.into_iter().map(|(call, turns)| self.in_its_turn(call, turns)));
+                            if !all {
+                                next_look = Instant::now();
+                            }
+                        }
+                        Err(error) => tracing::warn!(%error, "the outbox of webhooks cannot be read"),
+                    }
+                }
+            }
+        }
     }
 
-    async fn deliver(&self, call: WebhookDelivery) {
+    /// Sends what is due now, until all of it was tried, and says how much that was.
+    pub async fn send_due(&self) -> Result<usize, StoreError> {
+        let (calls, _) = self.take(&mut Hosts::default()).await?;
+        let sending: FuturesUnordered<_> = calls.into_iter().map(|(call, turns)| self.in_its_turn(call, turns)).collect();
+        Ok(sending.count().await)
+    }
+
+    /// Takes calls that are due and whose hosts have a place for them, and says whether those were all.
+    async fn take(&self, hosts: &mut Hosts) -> Result<(Vec<(WebhookDelivery, Arc<Semaphore>)>, bool), StoreError> {
+        let now = self.clock.now();
+        // One patience for the turn, one for the call, and some for the store.
+        let lease = self.options.patience * 2 + Duration::from_secs(30);
+        let due = self.outbox.due(now, now + TimeDelta::from_std(lease).unwrap_or_default(), TAKEN).await?;
+        let all = due.len() < TAKEN;
+        let mut taken = Vec::with_capacity(due.len());
+        let mut later: BTreeMap<DateTime<Utc>, Vec<RunId>> = BTreeMap::new();
+        for call in due {
+            match hosts.admit(&host_of(&call), now) {
+                Ok(turns) => taken.push((call, turns)),
+                Err(until) => later.entry(until).or_default().push(call.run.run_id),
+            }
+        }
+        for (until, runs) in later {
+            self.outbox.put_back(&runs, until).await?;
+        }
+        Ok((taken, all))
+    }
+
+    /// Makes a call when it is its turn at its host, and says whether it was taken; nothing if its turn never came: then it is due
+    /// again when its lease is over.
+    async fn in_its_turn(&self, call: WebhookDelivery, turns: Arc<Semaphore>) -> (String, Option<bool>) {
+        let host = host_of(&call);
+        match tokio::time::timeout(self.options.patience, turns.acquire()).await {
+            Ok(Ok(_turn)) => (host, self.deliver(call).await),
+            _ => (host, None),
+        }
+    }
+
+    /// Makes a call and stores what became of it. Says whether the host takes calls, if that could be found out.
+    async fn deliver(&self, call: WebhookDelivery) -> Option<bool> {
         let run = &call.run.run_id;
-        let written = match self.send(&call).await {
+        let sent = self.send(&call).await;
+        let written = match &sent {
             Ok(()) => self.outbox.delivered(run).await,
             Err(error) => {
-                let tries = call.tries + 1;
-                let given_up = matches!(error, NotTaken::Ever(_)) || tries >= self.options.tries;
-                let wait = self.options.first_wait * 2_u32.saturating_pow(call.tries.min(16));
-                let again = (!given_up).then(|| self.clock.now() + TimeDelta::from_std(wait).unwrap_or_default());
-                tracing::warn!(run_id = %run, %error, tries, given_up, "a webhook was not taken");
-                self.outbox.failed(run, &error.to_string(), again).await
+                let again = self.wait_after(&call).filter(|_| matches!(error, NotTaken::Yet(_)));
+                tracing::warn!(run_id = %run, %error, tries = call.tries + 1, given_up = again.is_none(), "a webhook was not taken");
+                let now = self.clock.now();
+                self.outbox.failed(run, &error.to_string(), again.map(|wait| now + wait), now).await
             }
         };
         if let Err(error) = written {
             tracing::warn!(run_id = %run, %error, "what became of a webhook cannot be stored; it is sent again");
         }
+        match sent {
+            Ok(()) => Some(true),
+            Err(NotTaken::Yet(_)) => Some(false),
+            Err(NotTaken::Ever(_)) => None,
+        }
+    }
+
+    /// How long to wait after the next failure of a call, if it is not the last. Calls that fail together come back apart.
+    fn wait_after(&self, call: &WebhookDelivery) -> Option<TimeDelta> {
+        let wait = self.options.waits.get(usize::try_from(call.tries).ok()?)?;
+        let [dice, ..] = <[u8; 32]>::from(Sha256::digest(format!("{} {}", call.run.run_id, call.tries)));
+        TimeDelta::from_std(wait.mul_f64(0.9 + 0.2 * f64::from(dice) / 255.0)).ok()
     }
 
     async fn send(&self, call: &WebhookDelivery) -> Result<(), NotTaken> {
         let url = self.options.policy.read(&call.call.url).map_err(|forbidden| NotTaken::Ever(forbidden.to_string()))?;
-        let body = body_of(call, &iso(self.clock.now()));
-        let answer = self.client.post(url).json(&body).send().await.map_err(|error| NotTaken::Yet(causes(&error)))?;
-        match answer.status() {
+        let (now, id) = (self.clock.now(), call.run.run_id.as_str());
+        let body = body_of(call, &iso(now)).to_string();
+        let mut request = self
+            .client
+            .post(url)
+            .header(CONTENT_TYPE, "application/json")
+            .header(signature::ID, id)
+            .header(signature::TIMESTAMP, now.timestamp())
+            .header(signature::ATTEMPT, call.tries + 1);
+        if let Some(key) = &self.options.key {
+            request = request.header(signature::SIGNATURE, key.sign(id, now.timestamp(), body.as_bytes()));
+        }
+        let mut answer = request.body(body).send().await.map_err(|error| NotTaken::Yet(causes(&error)))?;
+        let status = answer.status();
+        // Read so far, a connection can be used again; what is longer closes it.
+        let mut read = 0;
+        while let Ok(Some(piece)) = answer.chunk().await {
+            read += piece.len();
+            if read > LONGEST_ANSWER {
+                break;
+            }
+        }
+        match status {
             status if status.is_success() => Ok(()),
             StatusCode::GONE => Err(NotTaken::Ever("the receiver is gone".to_owned())),
             status => Err(NotTaken::Yet(format!("the receiver answered {status}"))),
         }
     }
+}
+
+/// The host and port that a call goes to; empty if it goes nowhere.
+fn host_of(call: &WebhookDelivery) -> String {
+    let url = reqwest::Url::parse(&call.call.url).ok();
+    url.map(|url| format!("{}:{}", url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or_default())).unwrap_or_default()
 }
 
 /// The run as it ended, when it did what, and what it left.

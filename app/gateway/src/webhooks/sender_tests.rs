@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::StatusCode;
+use axum::body::Bytes;
+use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use chrono::TimeDelta;
 use harness::clock::ManualClock;
@@ -23,14 +24,18 @@ use super::*;
 struct Receiver {
     url: String,
     bodies: Arc<Mutex<Vec<Value>>>,
+    calls: Arc<Mutex<Vec<(HeaderMap, Bytes)>>>,
     _tasks: Tasks,
 }
 
 async fn receiver(refusals: u32, status: StatusCode) -> Receiver {
     let bodies: Arc<Mutex<Vec<Value>>> = Arc::default();
     let (kept, left) = (bodies.clone(), Arc::new(AtomicU32::new(refusals)));
-    let hook = post(move |axum::Json(body): axum::Json<Value>| {
-        kept.lock().push(body);
+    let calls: Arc<Mutex<Vec<(HeaderMap, Bytes)>>> = Arc::default();
+    let seen = calls.clone();
+    let hook = post(move |headers: HeaderMap, body: Bytes| {
+        kept.lock().push(serde_json::from_slice(&body).unwrap());
+        seen.lock().push((headers, body));
         let refuse = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
         async move { if refuse { status } else { StatusCode::OK } }
     });
@@ -38,13 +43,21 @@ async fn receiver(refusals: u32, status: StatusCode) -> Receiver {
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
     let tasks = Tasks::new();
     tasks.spawn(TaskKind::Service, "receiver", async move { axum::serve(listener, Router::new().route("/hook", hook)).await });
-    Receiver { url, bodies, _tasks: tasks }
+    Receiver { url, bodies, calls, _tasks: tasks }
 }
 
 /// A sender, its outbox with the call of one ended run, and its clock.
 async fn sender(url: &str, policy: WebhookPolicy) -> (WebhookSender, Arc<MemoryStores>, ManualClock) {
     let stores = Arc::new(MemoryStores::new());
-    let run = stores.admit(new_run("r1", "t1")).await.unwrap().run;
+    ended(&stores, "r1", url).await;
+    let clock = ManualClock::starting_at(at(9));
+    let options = SenderOptions { policy, key: Some(SigningKey::new("secret".into())), ..SenderOptions::default() };
+    (WebhookSender::new(stores.clone(), Arc::new(clock.clone()), options).unwrap(), stores, clock)
+}
+
+/// Ends a run on a thread of its own.
+async fn ended(stores: &MemoryStores, run: &str, url: &str) {
+    let run = stores.admit(new_run(run, &format!("t-{run}"))).await.unwrap().run;
     let call = WebhookCall {
         url: url.to_owned(),
         started_at: at(1),
@@ -53,9 +66,6 @@ async fn sender(url: &str, policy: WebhookPolicy) -> (WebhookSender, Arc<MemoryS
     };
     let end = RunEnd { webhook: Some(call), ..end_in(RunStatus::Error) };
     stores.commit(RunCommit { end: Some(end), ..commit_of(&run) }).await.unwrap();
-    let clock = ManualClock::starting_at(at(9));
-    let options = SenderOptions { policy, tries: 3, ..SenderOptions::default() };
-    (WebhookSender::new(stores.clone(), Arc::new(clock.clone()), options).unwrap(), stores, clock)
 }
 
 const ANY: WebhookPolicy = WebhookPolicy { allow_private: true };
@@ -69,7 +79,7 @@ async fn a_receiver_gets_the_run_and_what_it_left_once() {
     assert_eq!(sender.send_due().await, Ok(0));
     let bodies = receiver.bodies.lock();
     let [body] = bodies.as_slice() else { panic!("{bodies:?}") };
-    assert_eq!((&body["run_id"], &body["thread_id"], &body["status"]), (&json!("r1"), &json!("t1"), &json!("error")));
+    assert_eq!((&body["run_id"], &body["thread_id"], &body["status"]), (&json!("r1"), &json!("t-r1"), &json!("error")));
     assert_eq!(body["error"], json!({ "error": "ModelError", "message": "no" }));
     assert_eq!(body["values"], json!({ "messages": [] }));
     assert_eq!((&body["run_started_at"], &body["run_ended_at"]), (&json!(iso(at(1))), &json!(iso(at(5)))));
@@ -78,19 +88,24 @@ async fn a_receiver_gets_the_run_and_what_it_left_once() {
 
 #[tokio::test]
 async fn who_refuses_is_called_again_later_and_not_for_ever() {
-    let receiver = receiver(9, StatusCode::INTERNAL_SERVER_ERROR).await;
-    let (sender, _, clock) = sender(&receiver.url, ANY).await;
+    let receiver = receiver(99, StatusCode::INTERNAL_SERVER_ERROR).await;
+    let (sender, stores, clock) = sender(&receiver.url, ANY).await;
     assert_eq!(sender.send_due().await, Ok(1));
     assert_eq!(sender.send_due().await, Ok(0));
-    for wait in [5, 10] {
-        clock.advance(TimeDelta::seconds(wait) - TimeDelta::milliseconds(1));
-        assert_eq!(sender.send_due().await, Ok(0));
-        clock.advance(TimeDelta::milliseconds(1));
-        assert_eq!(sender.send_due().await, Ok(1));
+    for wait in [5, 30, 120, 600, 1_800, 3_600, 10_800, 21_600, 43_200].map(TimeDelta::seconds) {
+        clock.advance(wait * 9 / 10 - TimeDelta::milliseconds(1));
+        assert_eq!(sender.send_due().await, Ok(0), "{wait}");
+        clock.advance(wait / 5 + TimeDelta::milliseconds(1));
+        assert_eq!(sender.send_due().await, Ok(1), "{wait}");
     }
     clock.advance(TimeDelta::days(9));
     assert_eq!(sender.send_due().await, Ok(0));
-    assert_eq!(receiver.bodies.lock().len(), 3);
+    assert_eq!(receiver.bodies.lock().len(), 10);
+    // A dead letter, until somebody has it sent again.
+    let dead = stores.letters(true, 9).await.unwrap();
+    assert_eq!((dead.len(), dead[0].tries, dead[0].died_at.is_some()), (1, 10, true));
+    assert_eq!(stores.resend(&dead[0].run_id, clock.now()).await, Ok(true));
+    assert_eq!(sender.send_due().await, Ok(1));
 }
 
 #[tokio::test]
@@ -116,4 +131,46 @@ async fn two_senders_do_not_send_the_same_call() {
     assert_eq!(stores.due(at(9), until, 9).await.map(|calls| calls.len()), Ok(1));
     assert_eq!(stores.due(at(10), until, 9).await.map(|calls| calls.len()), Ok(0));
     assert_eq!(stores.due(until, until, 9).await.map(|calls| calls.len()), Ok(1));
+}
+
+#[tokio::test]
+async fn a_call_names_itself_and_is_signed() {
+    let receiver = receiver(1, StatusCode::BAD_GATEWAY).await;
+    let (sender, _, clock) = sender(&receiver.url, ANY).await;
+    for _ in 0..2 {
+        assert_eq!(sender.send_due().await, Ok(1));
+        clock.advance(TimeDelta::seconds(6));
+    }
+    for (n, (headers, body)) in receiver.calls.lock().iter().enumerate() {
+        let header = |name: &str| headers[name].to_str().unwrap().to_owned();
+        let sent: i64 = header("webhook-timestamp").parse().unwrap();
+        assert_eq!((header("webhook-id"), header("webhook-attempt")), ("r1".to_owned(), (n + 1).to_string()));
+        assert_eq!(sent, (at(9) + TimeDelta::seconds(6) * n as i32).timestamp());
+        assert_eq!(header("webhook-signature"), SigningKey::new("secret".into()).sign("r1", sent, body));
+    }
+}
+
+#[tokio::test]
+async fn a_receiver_that_never_answers_keeps_nobody_elses_calls_waiting() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let slow = format!("http://{}/hook", silent.local_addr().unwrap());
+    let receiver = receiver(0, StatusCode::OK).await;
+    let (sender, stores, _) = sender(&slow, ANY).await;
+    for n in 0..100 {
+        ended(&stores, &format!("s{n}"), &slow).await;
+    }
+    for n in 0..12 {
+        ended(&stores, &format!("z{n}"), &receiver.url).await;
+    }
+    let tasks = Tasks::new();
+    sender.start(&tasks);
+    let all_there = async {
+        while receiver.bodies.lock().len() < 12 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(9), all_there).await.expect("the calls of the other receiver");
+    let left = stores.letters(false, 999).await.unwrap();
+    assert!(left.iter().all(|letter| letter.tries == 0));
+    tasks.shut_down().await;
 }

@@ -10,6 +10,7 @@ mod keys;
 mod meta;
 mod openapi;
 mod platform_runs;
+mod repeats;
 mod replay;
 mod runs;
 mod schema;

@@ -118,9 +118,24 @@ async fn pages_of_a_configured_origin_may_read_every_answer() {
         let answer = gateway.raw("POST", path, "{}", &[origin]).await;
         assert_eq!(answer.header("access-control-allow-origin"), "https://ui.test", "{path}");
         let exposed = answer.header("access-control-expose-headers");
-        assert_eq!(exposed, "content-location,location,x-pagination-total,x-pagination-next", "{path}");
+        assert_eq!(exposed, "content-location,location,x-pagination-total,x-pagination-next,idempotent-replayed", "{path}");
     }
     let foreign = gateway.raw("POST", "/threads", "{}", &[("origin", "https://evil.test")]).await;
     assert_eq!((foreign.code(), foreign.json()), (403, json!({ "detail": "Cross-site request denied." })));
     assert_eq!(foreign.header("access-control-allow-origin"), "");
+}
+
+#[tokio::test]
+async fn who_routes_is_told_whether_runs_are_taken() {
+    let gateway = Gateway::new();
+    let ready = gateway.get("/ready").await;
+    assert_eq!((ready.code(), &ready.json()["status"]), (200, &json!("ready")));
+    for part in ["database", "stream_bridge", "lease"] {
+        assert_eq!(ready.json()["checks"][part]["state"], "ok", "{part}");
+    }
+    gateway.shutdown.cancel();
+    let stopping = gateway.get("/ready").await;
+    assert_eq!((stopping.code(), &stopping.json()["status"]), (503, &json!("shutting down")));
+    // The process is there as long as it answers.
+    assert_eq!((gateway.get("/health").await.code(), gateway.get("/metrics").await.code()), (200, 200));
 }

@@ -14,7 +14,9 @@ use harness::runtime::actor_context::Owner;
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::memory::MemoryStores;
 use harness::runtime::runs::ThreadStatus;
-use harness::runtime::runs::store::{NewRunEvent, RunDeleteStore, RunEventStore, RunListQuery, RunQueryStore, StoreError};
+use harness::runtime::runs::store::{
+    Made, NewRunEvent, RequestStore, RunDeleteStore, RunEventStore, RunListQuery, RunQueryStore, StoreError,
+};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
@@ -60,6 +62,12 @@ fn is_of(row: &ThreadRecord, owner: &Owner) -> bool {
 #[async_trait]
 impl ThreadStore for Threads {
     async fn create(&self, thread: NewThread) -> Result<Created, StoreError> {
+        if let Some(key) = &thread.request {
+            let made = Made::Thread(thread.thread_id.clone());
+            if let Some(known) = self.stores.keep(key, made, thread.at).await? {
+                return Ok(Created::Known(known));
+            }
+        }
         let known = self.rows.lock().get(thread.thread_id.as_str()).cloned();
         if let Some(row) = known {
             return Ok(Created::Existing(self.current(row)));

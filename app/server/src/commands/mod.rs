@@ -3,3 +3,5 @@
 pub mod config;
 pub mod doctor;
 pub mod keys;
+pub mod operations;
+mod table;

@@ -40,7 +40,7 @@ static PLACES: &[Place] = &[
          memory agents_api acp_agents subagents guardrails authorization input_polish suggestions \
          circuit_breaker llm_call channel_connections loop_detection tool_progress read_before_write \
          safety_finish_reason auth database run_events agent_storage scheduler mcp_tasks checkpointer \
-         store stream_bridge run_ownership dedupe_storage config_version uploads channels runs webhooks testing",
+         store stream_bridge run_ownership dedupe_storage config_version uploads channels runs webhooks retention testing",
     ),
     closed("logging", "enhance"),
     closed("logging.enhance", "enabled format"),
@@ -185,11 +185,12 @@ static PLACES: &[Place] = &[
         "type redis_url queue_maxsize max_connections stream_ttl_seconds \
          recovered_stream_cleanup_delay_seconds",
     ),
-    closed("webhooks", "allow_private"),
+    closed("webhooks", "allow_private secret"),
     closed("store", "index ttl"),
     closed("store.index", "embed dims fields"),
     closed("store.index.embed", "model base_url api_key timeout"),
     closed("store.ttl", "default_ttl refresh_on_read sweep_interval_minutes"),
+    closed("retention", "dead_letter_days run_event_days sweep_interval_minutes"),
     closed("run_ownership", "lease_seconds grace_seconds heartbeat_enabled recovery max_attempts"),
     closed("dedupe_storage", "backend"),
     closed("uploads", "max_files max_file_size max_total_size auto_convert_documents pdf_converter"),

@@ -9,7 +9,7 @@ use super::*;
 
 const FILE: &str = "config.yaml";
 /// Sections whose every key has a type, at each place of the table.
-const TYPED_PLACES: [&str; 28] = [
+const TYPED_PLACES: [&str; 29] = [
     "logging",
     "logging.enhance",
     "token_usage",
@@ -23,6 +23,7 @@ const TYPED_PLACES: [&str; 28] = [
     "circuit_breaker",
     "run_ownership",
     "webhooks",
+    "retention",
     "run_events",
     "database",
     "database.checkpoint_delta",
@@ -75,7 +76,7 @@ fn the_example_loads_with_its_comments_taken_off() {
             None => inside.push_str(&format!("{line}\n")),
         }
     }
-    let variables = ["OPENAI_API_KEY", "DATABASE_URL", "REDIS_URL", "TOKEN", "PROVISIONER_API_KEY"];
+    let variables = ["OPENAI_API_KEY", "DATABASE_URL", "REDIS_URL", "TOKEN", "PROVISIONER_API_KEY", "DEERFLOW_WEBHOOK_SECRET"];
     let loaded = load_with(&inside, &variables.map(|name| (name, "value"))).unwrap_or_else(|error| panic!("{error}\n{inside}"));
     assert_eq!(loaded.warnings, [], "{inside}");
     assert_eq!(loaded.config.models.len(), 2);

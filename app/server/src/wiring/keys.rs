@@ -16,7 +16,7 @@ pub async fn open(config: &AppConfig, settings: &Settings, tasks: &Tasks) -> any
     Ok(match Database::open(&address, tasks).await {
         Ok(database) => Arc::new(SqlApiKeyStore::new(&database)),
         Err(OpenError::InUse { .. } | OpenError::InUseByOthers | OpenError::InUseByOne) => {
-            Arc::new(SqlApiKeyStore::beside_a_server(&address).await?)
+            Arc::new(SqlApiKeyStore::new(&Database::beside_a_server(&address).await?))
         }
         Err(error) => return Err(error.into()),
     })

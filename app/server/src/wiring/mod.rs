@@ -7,19 +7,22 @@ mod expiry;
 mod items;
 pub mod keys;
 mod limits;
+pub mod operations;
 pub mod probes;
 mod stores;
+mod upkeep;
 
 use std::sync::Arc;
 
 use deerflow_domain::crons::Scheduler;
+use deerflow_domain::upkeep::Upkeep;
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::access::Access;
 use deerflow_gateway::cron_runs::CronRuns;
 use deerflow_gateway::visitors::{Hosts, Visitors};
-use deerflow_gateway::webhooks::{SenderOptions, WebhookPolicy, WebhookSender};
+use deerflow_gateway::webhooks::{SenderOptions, SigningKey, WebhookPolicy, WebhookSender};
 use harness::clock::{Clock, SystemClock};
-use harness::ids::SystemIds;
+use harness::ids::{IdSource, SystemIds};
 use harness::runtime::runs::{RunsFacade, RuntimeParts};
 use harness::runtime::stream_bridge::StreamBridge;
 use harness::runtime::tasks::{TaskKind, Tasks};
@@ -84,8 +87,17 @@ impl App {
             limits::of(&now),
         ));
         let policy = WebhookPolicy { allow_private: now.webhooks.allow_private };
-        let options = SenderOptions { policy, ..SenderOptions::default() };
+        let key = now.webhooks.secret.clone().map(SigningKey::new);
+        let options = SenderOptions { policy, key, ..SenderOptions::default() };
+        let upkeep = Upkeep {
+            store: stores.upkeep,
+            requests: stores.requests.clone(),
+            outbox: stores.webhooks.clone(),
+            clock: clock.clone(),
+            holder: ids.node_id().to_string(),
+        };
         WebhookSender::new(stores.webhooks, clock.clone(), options)?.start(&tasks);
+        upkeep::follow(config, upkeep, &tasks);
         let recovered = runs.recover().await?;
         if recovered > 0 {
             tracing::warn!(runs = recovered, "took over runs that a former process left unfinished");
@@ -96,6 +108,8 @@ impl App {
         let metrics = Metrics::start();
         tasks.spawn(TaskKind::Service, "metrics", metrics.clone().keep_summed(tasks.token().clone()));
         let gateway = Arc::new(GatewayState {
+            health: Default::default(),
+            counted: Default::default(),
             metrics: Arc::new(metrics),
             runs: runs.clone(),
             threads: stores.threads,
@@ -107,6 +121,7 @@ impl App {
             docs_enabled: settings.docs_enabled,
             checkpoints: stores.checkpoints,
             events: stores.events,
+            requests: stores.requests,
             assistants: agents,
             info: Arc::new(catalog::ConfigCatalog(config.clone())),
             files: Arc::new(files),

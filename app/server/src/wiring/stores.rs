@@ -9,14 +9,16 @@ use deerflow_domain::crons::CronStore;
 use deerflow_domain::feedback::FeedbackStore;
 use deerflow_domain::items::ItemStore;
 use deerflow_domain::threads::ThreadStore;
+use deerflow_domain::upkeep::UpkeepStore;
 use deerflow_stores::{
     Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlApiKeyStore, SqlAssistantStore, SqlCheckpointer,
-    SqlCronStore, SqlFeedbackStore, SqlItemStore, SqlNodeStore, SqlRunEventStore, SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
+    SqlCronStore, SqlFeedbackStore, SqlItemStore, SqlNodeStore, SqlRequestStore, SqlRunEventStore, SqlRunStore, SqlThreadStore,
+    SqlUpkeepStore, SqlWebhookOutbox,
 };
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend, StreamBridgeKind};
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::memory::MemoryStores;
-use harness::runtime::runs::store::{NodeStore, RunCommitStore, RunEventStore, WebhookOutbox};
+use harness::runtime::runs::store::{NodeStore, RequestStore, RunCommitStore, RunEventStore, WebhookOutbox};
 use harness::runtime::tasks::Tasks;
 
 use crate::config::Settings;
@@ -31,6 +33,8 @@ pub(super) struct Stores {
     pub(super) checkpoints: Arc<dyn Checkpointer>,
     pub(super) threads: Arc<dyn ThreadStore>,
     pub(super) feedback: Arc<dyn FeedbackStore>,
+    pub(super) requests: Arc<dyn RequestStore>,
+    pub(super) upkeep: Arc<dyn UpkeepStore>,
     pub(super) webhooks: Arc<dyn WebhookOutbox>,
     pub(super) assistants: Arc<dyn AssistantStore>,
     pub(super) items: Arc<dyn ItemStore>,
@@ -63,19 +67,27 @@ impl Stores {
         };
         Ok(Self {
             runs,
-            nodes: Arc::new(SqlNodeStore::new(database.clone())),
+            nodes: Arc::new(SqlNodeStore::new(database.clone()).found_at(found_at(settings))),
             commits,
             events,
             checkpoints: Arc::new(SqlCheckpointer::new(database.clone())),
             assistants: Arc::new(SqlAssistantStore::new(database.clone())),
             feedback: Arc::new(SqlFeedbackStore::new(database.clone())),
-            webhooks: Arc::new(SqlWebhookOutbox::new(database.clone())),
+            requests: Arc::new(SqlRequestStore::new(database.clone())),
+            upkeep: Arc::new(SqlUpkeepStore::new(database.clone())),
+            webhooks: Arc::new(SqlWebhookOutbox::new(&database)),
             items: Arc::new(SqlItemStore::new(database.clone())),
             crons: Arc::new(SqlCronStore::new(database.clone())),
             keys: Arc::new(SqlApiKeyStore::new(&database)),
             threads: Arc::new(threads),
         })
     }
+}
+
+/// Where this process can be found, as far as it knows: a wildcard address says nothing, so the machine's name comes with it.
+fn found_at(settings: &Settings) -> String {
+    let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    format!("{machine} {}:{}", settings.host, settings.port)
 }
 
 /// The database's address in the stores' words.

@@ -11,12 +11,14 @@ pub(crate) struct Model {
     /// The run as it ended: it may be gone before the call is taken.
     pub(crate) run_json: String,
     pub(crate) call_json: String,
-    /// Which key signs the call; nothing is signed yet.
+    /// Without use: a call is signed when it is made, with the key of that time.
     pub(crate) signature_key: Option<String>,
     pub(crate) ended_at: i64,
     pub(crate) tries: i64,
     /// When it is tried next; null for a dead letter.
     pub(crate) due_at: Option<i64>,
+    /// Since when it is a dead letter.
+    pub(crate) died_at: Option<i64>,
     pub(crate) last_error: Option<String>,
 }
 

@@ -15,6 +15,8 @@ mod m0012_nodes;
 mod m0013_tool_ledger;
 mod m0014_thread_counts;
 mod m0015_run_order;
+mod m0016_request_keys;
+mod m0017_upkeep;
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
 use sea_orm_migration::{MigrationTrait, MigratorTrait};
@@ -39,6 +41,8 @@ impl MigratorTrait for Migrator {
             Box::new(m0013_tool_ledger::ToolLedger),
             Box::new(m0014_thread_counts::ThreadCounts),
             Box::new(m0015_run_order::RunOrder),
+            Box::new(m0016_request_keys::RequestKeys),
+            Box::new(m0017_upkeep::Upkeep),
         ]
     }
 }

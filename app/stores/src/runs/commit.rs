@@ -3,11 +3,14 @@
 use async_trait::async_trait;
 use harness::runtime::runs::store::{CommitError, RunCommit, RunCommitStore, RunEnd, StoreError};
 use harness::runtime::runs::{RunStatus, ThreadStatus};
+use metrics::histogram;
 use sea_orm::sea_query::{Expr, Query};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, QueryResult,
     QueryTrait, UpdateMany,
 };
+
+use tokio::time::Instant;
 
 use super::SqlRunStore;
 use super::calls::add_calls;
@@ -92,7 +95,10 @@ impl RunCommitStore for SqlRunStore {
 impl SqlRunStore {
     /// A commit that also says what became of the thread.
     pub(crate) async fn commit_told(&self, commit: RunCommit) -> Result<ThreadLeft, CommitError> {
-        match self.db.writes().run(commit, |tx, commit| Box::pin(write(tx, commit))).await {
+        let since = Instant::now();
+        let written = self.db.writes().run(commit, |tx, commit| Box::pin(write(tx, commit))).await;
+        histogram!("deerflow_commit_seconds").record(since.elapsed());
+        match written {
             Err(NotWritten::Repeated(left)) => Ok(left),
             Err(NotWritten::Refused(error)) => Err(error),
             Ok(left) => Ok(left),

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use harness::ids::{NodeId, RunId};
-use harness::runtime::runs::store::{AdmitError, Admitted, Claimed, NewRun, RunCreateStore, StoreError};
+use harness::runtime::runs::store::{AdmitError, Admitted, Claimed, Made, NewRun, RunCreateStore, StoreError};
 use harness::runtime::runs::{CancelAction, IfNotExists, RunRecord, RunStatus, Verdict, verdict};
 use sea_orm::sea_query::{Expr, InsertStatement, OnConflict, Query};
 use sea_orm::{
@@ -16,6 +16,7 @@ use super::SqlRunStore;
 use super::row::{admitted, cancel_word, is_active, new_row, record};
 use super::{queue, takeover};
 use crate::entity::{micros, moment, plain, run};
+use crate::requests::{known_of, take, was_taken};
 use crate::script::{Script, tagged};
 use crate::threads::keeps_latest;
 use crate::tx::TxError;
@@ -69,8 +70,12 @@ const TAKE_THREAD: &str = "\
 
 async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxError<AdmitError>> {
     // The thread comes first, here, at a claim and at the end of a run: transactions that lock in one order do not lock each other
-    // out, and while its thread is locked no other transaction changes which of its runs is at work.
+    // out, and while its thread is locked no other transaction changes which of its runs is at work. Only the request's key comes
+    // before it: nobody takes that one later.
     let mut script = Script::new(tx);
+    if let Some(key) = &new.request {
+        take(&mut script, key, &Made::Run(new.thread_id.clone(), new.run_id.clone()), new.at);
+    }
     let (thread, assistant, user): (Value, Value, Value) =
         (new.thread_id.as_str().into(), plain(&new.assistant).into(), new.user_id.clone().into());
     let named: Value = new.metadata.get("assistant_id").and_then(serde_json::Value::as_str).map(plain).into();
@@ -87,6 +92,9 @@ async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxErr
         script.add_built(&insert_if_free(new)?);
     }
     let rows = script.run(tx).await?;
+    if let Some(key) = new.request.as_ref().filter(|_| !was_taken(&rows)) {
+        return Err(TxError::Refused(AdmitError::KnownRequest(known_of(tx, key).await?)));
+    }
     if tagged(&rows, "thread").is_none() {
         return Err(TxError::Refused(AdmitError::ThreadNotFound(new.thread_id.clone())));
     }

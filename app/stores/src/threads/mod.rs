@@ -49,7 +49,11 @@ impl SqlThreadStore {
 #[async_trait]
 impl ThreadStore for SqlThreadStore {
     async fn create(&self, thread: NewThread) -> Result<Created, StoreError> {
-        self.db.writes().run(thread, |tx, thread| Box::pin(write::create(tx, thread))).await
+        match self.db.writes().run(thread, |tx, thread| Box::pin(write::create(tx, thread))).await {
+            Ok(found) => Ok(found),
+            Err(write::NotMade::Found(found)) => Ok(*found),
+            Err(write::NotMade::Failed(error)) => Err(error),
+        }
     }
 
     async fn get(&self, thread: &ThreadId, owner: &Owner) -> Result<Option<ThreadRecord>, StoreError> {

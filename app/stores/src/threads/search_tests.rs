@@ -71,7 +71,16 @@ async fn rare_metadata_is_where_a_search_begins() {
         let metadata = json!({ "mark": n, "of": { "all": true } }).as_object().cloned().unwrap();
         let at = chrono::DateTime::from_timestamp_micros(n).unwrap();
         let thread_id = ThreadId::parse(format!("t{n}")).unwrap();
-        let new = NewThread { thread_id, user_id: Some("ann".to_owned()), assistant: None, assistant_id: None, metadata, ttl: None, at };
+        let new = NewThread {
+            thread_id,
+            user_id: Some("ann".to_owned()),
+            assistant: None,
+            assistant_id: None,
+            metadata,
+            ttl: None,
+            request: None,
+            at,
+        };
         store.create(new).await.unwrap();
     }
     for wanted in [json!({ "mark": 1 }), json!({ "of": { "all": true } })] {
@@ -90,7 +99,7 @@ async fn a_page_found_among_the_first_threads_of_an_order_is_the_page() {
         let at = chrono::DateTime::from_timestamp_micros(n % 7).unwrap();
         let thread_id = ThreadId::parse(format!("t{n}")).unwrap();
         let user_id = Some(if n % 5 == 0 { "bob" } else { "ann" }.to_owned());
-        let new = NewThread { thread_id, user_id, assistant: None, assistant_id: None, metadata, ttl: None, at };
+        let new = NewThread { thread_id, user_id, assistant: None, assistant_id: None, metadata, ttl: None, request: None, at };
         store.create(new).await.unwrap();
     }
     for (sort_by, offset) in [(ThreadSort::UpdatedAt, 0), (ThreadSort::ThreadId, 3), (ThreadSort::Status, 9)] {

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use deerflow_domain::threads::{Created, Deleted, NewThread, Swept, ThreadPatch, ThreadRecord};
 use harness::ids::ThreadId;
 use harness::runtime::runs::ThreadStatus;
-use harness::runtime::runs::store::StoreError;
+use harness::runtime::runs::store::{Made, StoreError};
 use sea_orm::sea_query::Expr;
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, QuerySelect, Statement,
@@ -16,7 +16,10 @@ use super::facts;
 use super::row::{is_pinned, keeps_latest, new_row, record};
 use crate::checkpoints::{delete_thread_checkpoints, forget_past};
 use crate::entity::{micros, run, short_title, thread};
+use crate::error::{Fault, FromFault};
+use crate::requests::{known_of, take, was_taken};
 use crate::runs::{delete_runs_of, from_json, is_active, json_text};
+use crate::script::Script;
 use crate::tx::TxError;
 
 /// No row when the id is in use, or when a deleted thread of somebody else had it.
@@ -27,8 +30,28 @@ const MAKE_THREAD: &str = "\
     WHERE NOT EXISTS (SELECT 1 FROM deleted_threads WHERE thread_id = $1 AND user_id IS DISTINCT FROM $3) \
     ON CONFLICT (thread_id) DO NOTHING";
 
+/// Why the transaction of a new thread is rolled back.
+pub(super) enum NotMade {
+    /// No thread is made, and so the request's key is free again.
+    Found(Box<Created>),
+    Failed(StoreError),
+}
+
+impl FromFault for NotMade {
+    fn from_fault(fault: Fault) -> Self {
+        Self::Failed(fault.into())
+    }
+}
+
 /// Makes the thread, or finds whose it is.
-pub(super) async fn create(tx: &DatabaseTransaction, new: &NewThread) -> Result<Created, TxError<StoreError>> {
+pub(super) async fn create(tx: &DatabaseTransaction, new: &NewThread) -> Result<Created, TxError<NotMade>> {
+    if let Some(key) = &new.request {
+        let mut script = Script::new(tx);
+        take(&mut script, key, &Made::Thread(new.thread_id.clone()), new.at);
+        if !was_taken(&script.run(tx).await?) {
+            return Err(TxError::Refused(NotMade::Found(Box::new(Created::Known(known_of(tx, key).await?)))));
+        }
+    }
     let row = new_row(new);
     let values: [Value; 9] = [
         row.thread_id.clone().into(),
@@ -46,10 +69,11 @@ pub(super) async fn create(tx: &DatabaseTransaction, new: &NewThread) -> Result<
         facts::write(tx, &row, &Map::new(), &new.metadata).await?;
         return Ok(Created::New(record(row)?));
     }
-    match thread::Entity::find_by_id(new.thread_id.as_str()).one(tx).await? {
-        Some(held) if held.user_id == new.user_id => Ok(Created::Existing(record(held)?)),
-        _ => Ok(Created::Taken),
-    }
+    let found = match thread::Entity::find_by_id(new.thread_id.as_str()).one(tx).await? {
+        Some(held) if held.user_id == new.user_id => Created::Existing(record(held)?),
+        _ => Created::Taken,
+    };
+    if new.request.is_some() { Err(TxError::Refused(NotMade::Found(Box::new(found)))) } else { Ok(found) }
 }
 
 /// A change and whose thread it means.

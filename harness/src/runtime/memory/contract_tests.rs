@@ -24,6 +24,7 @@ fn ports(stores: MemoryStores) -> RunStores {
         nodes: stores.clone(),
         events: stores.clone(),
         webhooks: stores.clone(),
+        requests: stores.clone(),
         checkpoints: stores,
         keep: Arc::new(()),
     }
@@ -35,6 +36,7 @@ crate::tool_ledger_suite!([#[tokio::test(flavor = "multi_thread", worker_threads
 crate::run_events_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 crate::checkpointer_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 crate::webhook_outbox_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
+crate::request_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 
 mod shared_by_several {
     crate::node_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::shared);

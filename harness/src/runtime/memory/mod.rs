@@ -5,6 +5,7 @@ mod calls;
 mod checkpoints;
 mod events;
 mod nodes;
+mod requests;
 mod runs;
 mod stream_bridge;
 mod webhooks;
@@ -24,7 +25,7 @@ use crate::ids::{NodeId, RunId, SystemIds, ThreadId};
 use crate::messages::Message;
 use crate::runtime::agent::AgentResolver;
 use crate::runtime::checkpoint::{CheckpointMeta, LogRange};
-use crate::runtime::runs::store::{CallProgress, Recipe, RunEvent, WebhookDelivery};
+use crate::runtime::runs::store::{CallProgress, Made, Recipe, RequestKey, RunEvent, WebhookDelivery};
 use crate::runtime::runs::{NullObserver, RunRecord, RuntimeParts, ThreadStatus};
 use crate::runtime::tasks::Tasks;
 
@@ -59,6 +60,7 @@ struct Tables {
     threads: BTreeMap<ThreadId, Thread>,
     runs: BTreeMap<RunId, Run>,
     outbox: BTreeMap<RunId, Call>,
+    requests: HashMap<requests::Scope, (RequestKey, Made)>,
     nodes: BTreeMap<NodeId, Node>,
     /// Whether several runtimes work on them.
     shared: bool,
@@ -85,6 +87,7 @@ struct Run {
 #[derive(Debug)]
 struct Node {
     since: DateTime<Utc>,
+    renewed_at: DateTime<Utc>,
     until: Option<Instant>,
 }
 
@@ -93,6 +96,8 @@ struct Node {
 struct Call {
     delivery: WebhookDelivery,
     due: Option<DateTime<Utc>>,
+    died: Option<DateTime<Utc>>,
+    last_error: Option<String>,
 }
 
 #[derive(Debug, Default)]

@@ -20,14 +20,17 @@ impl NodeStore for MemoryStores {
             tables.nodes.clear();
         }
         let until = tables.until(ttl);
-        tables.nodes.insert(node.clone(), Node { since: SystemClock.now(), until });
+        let since = SystemClock.now();
+        tables.nodes.insert(node.clone(), Node { since, renewed_at: since, until });
         Ok(lease)
     }
 
     async fn renew(&self, node: &NodeId, ttl: Duration) -> Result<bool, StoreError> {
         let mut tables = self.0.lock();
         let until = tables.until(ttl);
-        Ok(tables.nodes.get_mut(node).filter(|node| node.lives()).map(|node| node.until = until).is_some())
+        let Some(node) = tables.nodes.get_mut(node).filter(|node| node.lives()) else { return Ok(false) };
+        (node.until, node.renewed_at) = (until, SystemClock.now());
+        Ok(true)
     }
 
     async fn leave(&self, node: &NodeId) -> Result<(), StoreError> {
@@ -57,7 +60,14 @@ impl NodeStore for MemoryStores {
         let mut living: Vec<_> = tables.nodes.iter().filter(|(_, node)| node.lives()).collect();
         living.sort_by_key(|(_, node)| node.since);
         let left = |node: &Node| node.until.map(|until| until.saturating_duration_since(Instant::now()));
-        let record = |(id, node): (&NodeId, &Node)| NodeRecord { node: id.clone(), since: node.since, left: left(node), runs: runs(id) };
+        let record = |(id, node): (&NodeId, &Node)| NodeRecord {
+            node: id.clone(),
+            address: None,
+            renewed_at: node.renewed_at,
+            since: node.since,
+            left: left(node),
+            runs: runs(id),
+        };
         Ok(living.into_iter().map(record).collect())
     }
 }

@@ -10,7 +10,7 @@ use crate::ids::{CheckpointId, NodeId, RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::{CheckpointWrite, expand};
 use crate::runtime::runs::store::{
-    AdmitError, Admitted, Claimed, CommitError, NewRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunListQuery,
+    AdmitError, Admitted, Claimed, CommitError, Made, NewRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunListQuery,
     RunQueryStore, RunStanding, StoreError, WebhookDelivery,
 };
 use crate::runtime::runs::{CancelAction, IfNotExists, RunCompletionData, RunRecord, RunStatus, ThreadStatus, Verdict, verdict};
@@ -20,6 +20,9 @@ impl RunCreateStore for MemoryStores {
     async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError> {
         let mut tables = self.0.lock();
         let tables = &mut *tables;
+        if let Some(known) = run.request.as_ref().and_then(|key| tables.known(key, run.at)) {
+            return Err(AdmitError::KnownRequest(known));
+        }
         if tables.runs.contains_key(&run.run_id) {
             return Err(AdmitError::RunExists(run.run_id));
         }
@@ -40,6 +43,9 @@ impl RunCreateStore for MemoryStores {
             Verdict::Full => return Err(AdmitError::QueueFull(run.thread_id)),
         };
         let displaced = stop.map(|action| tables.stop(&run.thread_id, action, run.at)).unwrap_or_default();
+        if let Some(key) = run.request {
+            tables.keep(key, Made::Run(run.thread_id.clone(), run.run_id.clone()));
+        }
         let made = !tables.threads.contains_key(&run.thread_id);
         let thread = tables.threads.entry(run.thread_id.clone()).or_default();
         thread.user_id.clone_from(&run.user_id);
@@ -191,7 +197,7 @@ impl RunCommitStore for MemoryStores {
         let ended = run.record.clone();
         if let Some(call) = end.webhook {
             let delivery = WebhookDelivery { run: ended, call, ended_at: commit.at, tries: 0 };
-            tables.outbox.insert(commit.run_id.clone(), Call { delivery, due: Some(commit.at) });
+            tables.outbox.insert(commit.run_id.clone(), Call { delivery, due: Some(commit.at), died: None, last_error: None });
         }
         let temporary = thread.temporary;
         if !tables.unfinished(|other| other.thread_id == commit.thread_id).is_empty() {

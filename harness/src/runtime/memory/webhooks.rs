@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use super::MemoryStores;
+use super::{Call, MemoryStores};
 use crate::ids::RunId;
-use crate::runtime::runs::store::{StoreError, WebhookDelivery, WebhookOutbox};
+use crate::runtime::runs::store::{StoreError, WebhookDelivery, WebhookLetter, WebhookOutbox};
 
 #[async_trait]
 impl WebhookOutbox for MemoryStores {
@@ -28,11 +28,56 @@ impl WebhookOutbox for MemoryStores {
         Ok(())
     }
 
-    async fn failed(&self, run: &RunId, _error: &str, again_at: Option<DateTime<Utc>>) -> Result<(), StoreError> {
+    async fn failed(&self, run: &RunId, error: &str, again_at: Option<DateTime<Utc>>, at: DateTime<Utc>) -> Result<(), StoreError> {
         if let Some(call) = self.0.lock().outbox.get_mut(run) {
             call.delivery.tries += 1;
             call.due = again_at;
+            call.died = again_at.is_none().then_some(at);
+            call.last_error = Some(error.to_owned());
         }
         Ok(())
+    }
+
+    async fn put_back(&self, runs: &[RunId], at: DateTime<Utc>) -> Result<(), StoreError> {
+        let mut tables = self.0.lock();
+        for run in runs {
+            if let Some(call) = tables.outbox.get_mut(run).filter(|call| call.due.is_some()) {
+                call.due = Some(at);
+            }
+        }
+        Ok(())
+    }
+
+    async fn letters(&self, only_dead: bool, limit: usize) -> Result<Vec<WebhookLetter>, StoreError> {
+        let tables = self.0.lock();
+        let mut calls: Vec<_> = tables.outbox.values().filter(|call| !only_dead || call.due.is_none()).collect();
+        calls.sort_by_key(|call| std::cmp::Reverse((call.delivery.ended_at, call.delivery.run.run_id.clone())));
+        let letter = |call: &Call| WebhookLetter {
+            run_id: call.delivery.run.run_id.clone(),
+            url: call.delivery.call.url.clone(),
+            ended_at: call.delivery.ended_at,
+            tries: call.delivery.tries,
+            due_at: call.due,
+            died_at: call.died,
+            last_error: call.last_error.clone(),
+        };
+        Ok(calls.into_iter().take(limit).map(letter).collect())
+    }
+
+    async fn resend(&self, run: &RunId, at: DateTime<Utc>) -> Result<bool, StoreError> {
+        let mut tables = self.0.lock();
+        let Some(call) = tables.outbox.get_mut(run) else { return Ok(false) };
+        (call.delivery.tries, call.due, call.died) = (0, Some(at), None);
+        Ok(true)
+    }
+
+    async fn sweep(&self, before: DateTime<Utc>, most: usize) -> Result<usize, StoreError> {
+        let mut tables = self.0.lock();
+        let over = |call: &Call| call.died.is_some_and(|died| died <= before);
+        let over: Vec<RunId> = tables.outbox.iter().filter(|(_, call)| over(call)).map(|(run, _)| run.clone()).take(most).collect();
+        for run in &over {
+            tables.outbox.remove(run);
+        }
+        Ok(over.len())
     }
 }

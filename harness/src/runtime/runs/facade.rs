@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 
 use super::error::RunError;
 use super::live::Stop;
-use super::membership;
+use super::membership::{self, LeaseView};
 use super::parts::{RunLimits, RuntimeParts};
 use super::planner::plan;
 use super::queue;
@@ -190,6 +190,11 @@ impl RunsFacade {
         for (_, live) in self.registry.live.executed() {
             live.stop(Stop::HandOver);
         }
+    }
+
+    /// How this process stands with its lease, where others may work on the same store.
+    pub fn lease(&self) -> Option<LeaseView> {
+        self.registry.membership.lease()
     }
 
     /// How many runs are executed here.

@@ -38,18 +38,34 @@ const LOOK_LAST: Duration = Duration::from_millis(20);
 pub(super) struct Membership {
     node: RwLock<NodeId>,
     shared: AtomicBool,
-    /// Until when its lease is sure to be valid, once that is known.
-    sure_until: RwLock<Option<Instant>>,
     /// Whether another process works here that must not do so beside this one.
     displaced: AtomicBool,
     /// Whether this process came back to a store that another one may have left runs in.
     returned: AtomicBool,
+    /// When the last renewal that was confirmed was sent, and for how long it holds.
+    confirmed: RwLock<Option<(Instant, Duration)>>,
+}
+
+/// How a process stands with its lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaseView {
+    /// Since when it was not renewed.
+    pub age: Duration,
+    /// How long it holds.
+    pub ttl: Duration,
+}
+
+impl LeaseView {
+    /// Whether the process still works under it.
+    pub fn holds(&self) -> bool {
+        self.age < self.ttl.mul_f64(1.0 - MARGIN)
+    }
 }
 
 impl Membership {
     pub(super) fn new(node: NodeId) -> Self {
         let no = || AtomicBool::new(false);
-        Self { node: RwLock::new(node), shared: no(), sure_until: RwLock::default(), displaced: no(), returned: no() }
+        Self { node: RwLock::new(node), shared: no(), displaced: no(), returned: no(), confirmed: RwLock::default() }
     }
 
     pub(super) fn node(&self) -> NodeId {
@@ -59,7 +75,7 @@ impl Membership {
     /// Whether runs that are taken under this id are this process's to begin: a pause may have cost it its lease, and it need not
     /// have noticed yet.
     pub(super) fn holds(&self, node: &NodeId) -> bool {
-        *self.node.read() == *node && self.sure_until.read().is_none_or(|until| Instant::now() < until)
+        *self.node.read() == *node && self.lease().is_none_or(|lease| lease.holds())
     }
 
     /// Whether nothing may be begun here: another process has the store.
@@ -70,6 +86,12 @@ impl Membership {
     /// Whether runs may have been left by others: always where others may be there, else once after each return.
     pub(super) fn may_find_left(&self) -> bool {
         self.is_shared() || self.returned.swap(false, Ordering::AcqRel)
+    }
+
+    /// How this process stands with its lease, if it needs one.
+    pub(super) fn lease(&self) -> Option<LeaseView> {
+        let confirmed = *self.confirmed.read();
+        confirmed.filter(|_| self.is_shared()).map(|(sent, ttl)| LeaseView { age: sent.elapsed(), ttl })
     }
 
     /// Whether other processes may work on the same store.
@@ -83,6 +105,7 @@ pub(super) async fn join(registry: &Arc<RunRegistry>, ttl: Duration, parts: &Run
     let sent = Instant::now();
     let lease = parts.nodes.register(&registry.membership.node(), ttl).await?;
     let shared = lease != Lease::Alone;
+    *registry.membership.confirmed.write() = Some((sent, ttl));
     registry.membership.shared.store(shared, Ordering::Release);
     let mut keeper =
         Keeper { registry: registry.clone(), parts: parts.clone(), ttl, shared, sent, held: sent, looked: sent, strays: HashSet::new() };
@@ -144,7 +167,6 @@ impl Keeper {
                 continue;
             }
             let deadline = self.sent + self.ttl.mul_f64(1.0 - MARGIN);
-            *self.registry.membership.sure_until.write() = Some(deadline);
             if tokio::time::timeout_at(deadline, self.renew_and_look(rang)).await.is_err() {
                 tracing::error!("the lease of this process is about to lapse: its runs are given up for others to take");
                 self.fence();
@@ -155,7 +177,7 @@ impl Keeper {
 
     /// Where no lease lapses: alone, or while there is none.
     async fn hold_and_look(&mut self, rang: bool) {
-        if !rang && self.held.elapsed() >= HOLD && tokio::time::timeout(HOLD_LIMIT, self.hold()).await.is_err() {
+        if self.held.elapsed() >= HOLD && tokio::time::timeout(HOLD_LIMIT, self.hold()).await.is_err() {
             tracing::warn!("whether this process still has its store cannot be found out: the store does not answer");
         }
         if !self.registry.membership.is_displaced() && (rang || self.looked.elapsed() >= LOOK_ALONE) {
@@ -190,7 +212,7 @@ impl Keeper {
     }
 
     async fn renew_and_look(&mut self, rang: bool) {
-        if !rang && self.held.elapsed() >= HOLD {
+        if self.held.elapsed() >= HOLD {
             self.hold().await;
         }
         if self.registry.membership.is_displaced() {
@@ -205,7 +227,7 @@ impl Keeper {
     async fn renew(&mut self) {
         let sent = Instant::now();
         match self.parts.nodes.renew(&self.registry.membership.node(), self.ttl).await {
-            Ok(true) => self.sent = sent,
+            Ok(true) => self.confirm(sent),
             Ok(false) => {
                 tracing::error!("the lease of this process lapsed: others have taken its runs");
                 self.fence();
@@ -213,6 +235,12 @@ impl Keeper {
             }
             Err(error) => tracing::warn!(%error, "the lease of this process is not renewed yet"),
         }
+    }
+
+    /// A renewal or a registration was confirmed that was sent at `sent`.
+    fn confirm(&mut self, sent: Instant) {
+        self.sent = sent;
+        *self.registry.membership.confirmed.write() = Some((sent, self.ttl));
     }
 
     /// Stops everything that is executed here, without another word to the store.
@@ -232,8 +260,8 @@ impl Keeper {
                     *membership.node.write() = node;
                     membership.displaced.store(false, Ordering::Release);
                     membership.returned.store(true, Ordering::Release);
+                    self.confirm(sent);
                     self.registry.doorbell.ring();
-                    self.sent = sent;
                     // What was admitted in between belongs to the one that is gone.
                     self.fence();
                     tracing::warn!("this process has a lease again");
@@ -260,6 +288,8 @@ impl Keeper {
     /// Does what others wrote down for this process, lets go of what is not its own any more, and gives back what it owns without
     /// knowing; not for a ring, which may come between a claim and its handle.
     async fn look(&mut self, rang: bool) {
+        // However often it rings, everything is looked at in time.
+        let rang = rang && self.looked.elapsed() < LOOK_ALONE;
         if !rang {
             self.looked = Instant::now();
         }

@@ -33,6 +33,7 @@ pub use bell::{NodeBell, Ring};
 pub use error::RunError;
 pub use facade::RunsFacade;
 pub use live::{RunOutcome, RunValues};
+pub use membership::LeaseView;
 pub use observer::{LifecycleKind, NullObserver, RunLifecycleEvent, RunObserver};
 pub use parts::{RunLimits, RuntimeParts};
 pub use plan::ExecutionPlan;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::parts::RunLimits;
 use super::spec::{CheckpointRef, Durability, IfNotExists, MultitaskStrategy, NodeSelector, RunInput, StreamModes};
+use super::store::RequestKey;
 use super::ttl::ThreadTtl;
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::ActorContext;
@@ -40,6 +41,7 @@ pub struct ExecutionPlan {
     pub(super) multitask: MultitaskStrategy,
     pub(super) delay: Duration,
     pub(super) webhook: Option<String>,
+    pub(super) request: Option<RequestKey>,
     pub(super) checkpoint: Option<CheckpointRef>,
     pub(super) limits: RunLimits,
 }

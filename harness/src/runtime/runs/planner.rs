@@ -42,6 +42,7 @@ pub fn plan(spec: RunSpec, agent: Arc<dyn Agent>, actor: ActorContext, limits: &
         multitask: spec.multitask,
         delay: spec.delay,
         webhook: spec.webhook,
+        request: spec.request,
         checkpoint: spec.checkpoint,
         limits: *limits,
     }

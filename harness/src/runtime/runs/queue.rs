@@ -80,11 +80,11 @@ pub(super) fn open(registry: &Arc<RunRegistry>, limits: &Arc<RwLock<RunLimits>>,
                 looked = Instant::now();
                 queue.take_over_all().await;
                 queue.follow_elsewhere().await;
-                if swept.elapsed() >= SWEEP {
-                    swept = looked;
-                    if let Err(error) = recovery::find_waiting(&queue.registry, &queue.parts).await {
-                        tracing::warn!(%error, "runs that wait cannot be looked through");
-                    }
+            }
+            if swept.elapsed() >= SWEEP {
+                swept = Instant::now();
+                if let Err(error) = recovery::end_told_to_stop(&queue.registry, &queue.parts).await {
+                    tracing::warn!(%error, "runs that wait cannot be looked through");
                 }
             }
             tokio::select! {

@@ -13,7 +13,7 @@ use super::record::{LOST_ERROR, RunRecord, ThreadStatus};
 use super::registry::RunRegistry;
 use super::spec::{CancelAction, Durability, Recovery, RunSpec};
 use super::status::RunStatus;
-use super::store::{CommitError, EventQuery, NewRunEvent, RunCommit, RunEnd, RunEvent, StoreError, WebhookCall, category};
+use super::store::{CommitError, EventQuery, NewRunEvent, RunCommit, RunEnd, RunEvent, RunStanding, StoreError, WebhookCall, category};
 use crate::ids::{RunId, ThreadId};
 use crate::messages::Message;
 use crate::runtime::actor_context::Owner;
@@ -68,22 +68,31 @@ pub(super) fn fate(run: &RunRecord, spec: &RunSpec, losses: u32, limits: &RunLim
 /// Ends what was told to stop while it waited, by a process that did not live to do it. What else waits begins here and nowhere
 /// else if this process has the store for itself: then it is made known, so that who asks for it waits for its turn.
 pub(super) async fn find_waiting(registry: &Arc<RunRegistry>, parts: &RuntimeParts) -> Result<(), RunError> {
-    let standing = parts.query.standing(None, &Owner::None).await?;
-    for run in standing.iter().filter(|run| !run.status.is_owned()) {
-        if run.told_to_stop {
-            match parts.query.get(&run.run_id, &Owner::None).await {
-                Ok(Some(run)) if run.status == RunStatus::Pending => end_unstarted(&run, registry, parts).await,
-                Ok(_) => {}
-                Err(StoreError::Failed(why)) => {
-                    tracing::error!(run_id = %run.run_id, why, "a run that was told to stop while it waited cannot be read");
-                }
-                Err(error) => return Err(error.into()),
-            }
-        } else if !registry.membership.is_shared() {
+    for run in end_told_to_stop(registry, parts).await? {
+        if !registry.membership.is_shared() {
             registry.live.get_or_insert(&run.run_id).set_waiting(true);
         }
     }
     Ok(())
+}
+
+/// Ends what was told to stop while it waited by who could not end it: a process that died then, or an operator. Gives what else
+/// waits.
+pub(super) async fn end_told_to_stop(registry: &Arc<RunRegistry>, parts: &RuntimeParts) -> Result<Vec<RunStanding>, RunError> {
+    let mut waiting = parts.query.standing(None, &Owner::None).await?;
+    waiting.retain(|run| !run.status.is_owned());
+    let (told, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|run| run.told_to_stop);
+    for run in &told {
+        match parts.query.get(&run.run_id, &Owner::None).await {
+            Ok(Some(run)) if run.status == RunStatus::Pending => end_unstarted(&run, registry, parts).await,
+            Ok(_) => {}
+            Err(StoreError::Failed(why)) => {
+                tracing::error!(run_id = %run.run_id, why, "a run that was told to stop while it waited cannot be read");
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(waiting)
 }
 
 /// What became of an end.

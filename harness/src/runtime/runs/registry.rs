@@ -90,7 +90,8 @@ impl RunRegistry {
             Ok(admitted) => admitted,
             Err(error) => {
                 self.live.remove(&plan.run_id);
-                if matches!(error, AdmitError::Store(_)) {
+                // Who can ask again under the same key gets the run, should it be there: nobody works on it, so it is given back.
+                if matches!(error, AdmitError::Store(_)) && plan.request.is_none() {
                     abandon(plan.run_id.clone(), made_at, self, parts);
                 }
                 return Err(error.into());
@@ -179,6 +180,7 @@ fn new_run(plan: &ExecutionPlan, recipe: Arc<Recipe>, owner: NodeId, parts: &Run
         multitask: plan.multitask,
         model_name: plan.options.get("model_name").and_then(serde_json::Value::as_str).map(str::to_owned),
         webhook: plan.webhook.clone(),
+        request: plan.request.clone(),
         recipe,
         owner,
         created_at: now.checked_add_signed(delay).unwrap_or(now),

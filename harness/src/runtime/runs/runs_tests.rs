@@ -136,6 +136,7 @@ pub(super) fn spec(assistant: &str) -> RunSpec {
         delay: Duration::ZERO,
         recovery: None,
         webhook: None,
+        request: None,
         on_disconnect: DisconnectMode::Continue,
         checkpoint: None,
         kwargs: json!({ "input": { "messages": [{ "type": "human", "content": "hello" }] } }),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::store::RequestKey;
 use super::ttl::ThreadTtl;
 use crate::ids::{CheckpointId, RunId, ThreadId};
 use crate::messages::Message;
@@ -56,6 +57,9 @@ pub struct RunSpec {
     pub recovery: Option<Recovery>,
     /// Where the run's end is told.
     pub webhook: Option<String>,
+    /// What the request is known by when it comes again; a run that waits was admitted already.
+    #[serde(skip)]
+    pub request: Option<RequestKey>,
     /// What happens when the creating client goes away.
     pub on_disconnect: DisconnectMode,
     /// Start from this checkpoint instead of the newest.
@@ -89,6 +93,7 @@ impl RunSpec {
             delay: Duration::ZERO,
             recovery: None,
             webhook: None,
+            request: None,
             on_disconnect: DisconnectMode::Continue,
             checkpoint: None,
             kwargs: Value::Null,

@@ -60,6 +60,11 @@ pub trait StreamBridge: Send + Sync + fmt::Debug {
     /// The run waits for a person: limits on silence do not count until the next publish.
     async fn mark_awaiting_input(&self, run_id: &RunId);
 
+    /// Whether events reach other processes now; nothing to ask where there are none.
+    async fn ping(&self) -> Result<(), BridgeError> {
+        Ok(())
+    }
+
     /// Begins background work.
     async fn start(&self) -> Result<(), BridgeError>;
 

@@ -4,8 +4,10 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use bytes::Bytes;
+use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, stream};
 use harness::ids::{RunId, ThreadId};
+use harness::runtime::runs::{RunRecord, RunStream};
 use harness::runtime::stream_bridge::{EventId, ResumeFrom, ResumeResult, StreamEvent, StreamItem, TerminalKind};
 use serde_json::json;
 
@@ -37,21 +39,25 @@ pub(crate) async fn follow(State(state): App, dialect: Dialect, ids: Ids, query:
         None => dialect.join_default(),
     };
     let joined = state.runs.join_stream(Some(&thread), &run_id, from, dialect.heartbeat()).await?;
-    let items = match joined.resume {
-        ResumeResult::Unknown if run.status.is_terminal() => stream::iter([StreamItem::End(TerminalKind::End)]).boxed(),
-        ResumeResult::Unknown => {
-            // The web UI knows this text and falls back to the stored history.
-            let text = format!("Run {run_id} is not active on this worker and cannot be streamed");
-            return Err(ApiError::Conflict(text));
-        }
-        _ => joined.items,
-    };
+    let items = items_of(joined, &run)?;
     let guard = (cancel_on_disconnect && !run.status.is_terminal()).then(|| guard(&state, &run).once_read());
     let style = Style { dialect, ids: resumable };
     let events = EventStream::new(items, style, state.shutdown.clone()).filtered(EventFilter::only(filter)).guarded(guard);
     // DeerFlow's clients take a Content-Location for a run they made; a join names none.
     let location = dialect.is_platform().then(|| run_location(dialect, &thread, &run_id, "stream"));
     Ok(event_stream_response(dialect, location, events))
+}
+
+/// What a viewer gets who joined the run: where its events are gone, its end at least.
+pub(super) fn items_of(joined: RunStream, run: &RunRecord) -> Result<BoxStream<'static, StreamItem>, ApiError> {
+    match joined.resume {
+        ResumeResult::Unknown if run.status.is_terminal() => Ok(stream::iter([StreamItem::End(TerminalKind::End)]).boxed()),
+        ResumeResult::Unknown => {
+            // The web UI knows this text and falls back to the stored history.
+            Err(ApiError::Conflict(format!("Run {} is not active on this worker and cannot be streamed", run.run_id)))
+        }
+        _ => Ok(joined.items),
+    }
 }
 
 /// The platform answers well for a run that does not exist, and says so in an event.

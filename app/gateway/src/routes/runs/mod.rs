@@ -29,6 +29,7 @@ pub(crate) use wait::{wait, wait_stateless};
 use std::sync::Arc;
 
 use harness::runtime::actor_context::{self, ActorContext, Owner};
+use harness::runtime::runs::store::{Made, RequestKey};
 use harness::runtime::runs::{DisconnectMode, RunError, RunRecord, RunSpec};
 use harness::runtime::tasks::TaskKind;
 use serde_json::Value;
@@ -36,14 +37,40 @@ use serde_json::Value;
 use crate::assistants::{attributed, chosen_assistant};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Fields, Ids};
+use crate::extract::Fields;
 use crate::input::{Defaults, RunTarget, into_spec};
+use crate::reads::require_run;
 use crate::sse::DisconnectGuard;
 use crate::state::GatewayState;
 
-/// The spec of a request on the thread in the path.
-async fn spec_on_thread(state: &GatewayState, dialect: Dialect, ids: &Ids, body: Fields) -> Result<RunSpec, ApiError> {
-    spec_for(state, dialect, &RunTarget::Thread(ids.thread()?), body).await
+/// The spec of a request that may come again under `key`: then its client means to come back, and its run goes on meanwhile.
+async fn spec_known_by(
+    key: Option<&RequestKey>,
+    state: &GatewayState,
+    dialect: Dialect,
+    target: &RunTarget,
+    body: Fields,
+) -> Result<RunSpec, ApiError> {
+    let silent = body.value("on_disconnect").is_none();
+    let mut spec = spec_for(state, dialect, target, body).await?;
+    spec.request = key.cloned();
+    if silent && key.is_some() {
+        spec.on_disconnect = DisconnectMode::Continue;
+    }
+    Ok(spec)
+}
+
+/// The run that a request made when it came before.
+async fn made_run(state: &GatewayState, dialect: Dialect, made: Made) -> Result<RunRecord, ApiError> {
+    match made {
+        Made::Run(thread, run) => require_run(state, &thread, &run, dialect).await,
+        other => Err(ApiError::Internal(format!("the request for a run is known to have made {other:?}"))),
+    }
+}
+
+/// Whether a body says that its run is cancelled when the client goes away.
+fn cancels_on_disconnect(body: &Fields) -> bool {
+    body.value("on_disconnect").is_some_and(|word| word == "cancel")
 }
 
 /// The spec of a request.
@@ -71,7 +98,7 @@ pub(crate) async fn spec_for(state: &GatewayState, dialect: Dialect, target: &Ru
 }
 
 /// A run that was made for a reader, who may have left meanwhile.
-struct Made<T> {
+struct ForReader<T> {
     run: RunRecord,
     way: T,
     guard: Option<DisconnectGuard>,
@@ -79,7 +106,7 @@ struct Made<T> {
 
 /// Makes a run in a task of its own. Should the client leave while it is made, the request is dropped but the task is not, and
 /// the guard in its unread result does what the client asked for.
-async fn made_for_reader<T, F>(state: &Arc<GatewayState>, on_disconnect: DisconnectMode, make: F) -> Result<Made<T>, ApiError>
+async fn made_for_reader<T, F>(state: &Arc<GatewayState>, on_disconnect: DisconnectMode, make: F) -> Result<ForReader<T>, ApiError>
 where
     T: Send + 'static,
     F: Future<Output = Result<(RunRecord, T), RunError>> + Send + 'static,
@@ -88,7 +115,7 @@ where
     let made = state.tasks.spawn(TaskKind::Finish, "make a run", async move {
         let (run, way) = make.await?;
         let guard = (on_disconnect == DisconnectMode::Cancel).then(|| guard(&shared, &run));
-        Ok::<_, RunError>(Made { run, way, guard })
+        Ok::<_, RunError>(ForReader { run, way, guard })
     });
     let ended = made.await.map_err(|error| ApiError::Internal(error.to_string()))?;
     Ok(ended.map_err(|panic| ApiError::Internal(panic.to_string()))??)

@@ -3,33 +3,59 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use harness::runtime::runs::RunSpec;
+use axum::response::Response;
+use futures_util::stream::BoxStream;
+use harness::runtime::runs::RunRecord;
+use harness::runtime::stream_bridge::{ResumeFrom, StreamItem};
 use tokio::time::Instant;
 
-use super::{is_resumable, made_for_reader, spec_for, spec_on_thread};
+use super::follow::items_of;
+use super::{cancels_on_disconnect, guard, is_resumable, made_for_reader, made_run, spec_known_by};
 use crate::dialect::Dialect;
-use crate::extract::{Body, Ids};
+use crate::extract::{Body, Fields, Ids};
 use crate::input::RunTarget;
+use crate::repeats::{Repeatable, once};
 use crate::routes::{App, Reply};
-use crate::sse::{EventStream, Style, event_stream_response, run_location};
+use crate::sse::{DisconnectGuard, EventStream, Style, event_stream_response, run_location};
 use crate::state::GatewayState;
 
-pub(crate) async fn stream(State(state): App, dialect: Dialect, ids: Ids, Body(body): Body) -> Reply {
-    let spec = spec_on_thread(&state, dialect, &ids, body).await?;
-    begin(state, dialect, spec).await
+pub(crate) async fn stream(State(state): App, dialect: Dialect, ids: Ids, asked: Repeatable, Body(body): Body) -> Reply {
+    begin(&state, dialect, &RunTarget::Thread(ids.thread()?), asked, body).await
 }
 
-pub(crate) async fn stream_stateless(State(state): App, dialect: Dialect, Body(body): Body) -> Reply {
-    let spec = spec_for(&state, dialect, &RunTarget::Stateless, body).await?;
-    begin(state, dialect, spec).await
+pub(crate) async fn stream_stateless(State(state): App, dialect: Dialect, asked: Repeatable, Body(body): Body) -> Reply {
+    begin(&state, dialect, &RunTarget::Stateless, asked, body).await
 }
 
-async fn begin(state: Arc<GatewayState>, dialect: Dialect, spec: RunSpec) -> Reply {
-    let (runs, since) = (Arc::clone(&state.runs), Instant::now());
+async fn begin(state: &Arc<GatewayState>, dialect: Dialect, target: &RunTarget, asked: Repeatable, body: Fields) -> Reply {
+    let (key, cancels) = (asked.with_body(state, [body.map()]), cancels_on_disconnect(&body));
     let heartbeat = dialect.heartbeat();
-    let made = made_for_reader(&state, spec.on_disconnect, async move { runs.create_and_stream(spec, heartbeat).await }).await?;
-    let style = Style { dialect, ids: is_resumable(&made.run, dialect) };
-    let events = EventStream::new(made.way.items, style, state.shutdown.clone()).asked_for(since).guarded(made.guard);
-    let location = run_location(dialect, &made.run.thread_id, &made.run.run_id, "stream");
-    Ok(event_stream_response(dialect, Some(location), events))
+    let make = async {
+        let spec = spec_known_by(key.as_ref(), state, dialect, target, body).await?;
+        let (runs, since) = (Arc::clone(&state.runs), Instant::now());
+        let made = made_for_reader(state, spec.on_disconnect, async move { runs.create_and_stream(spec, heartbeat).await }).await?;
+        Ok(respond(state, dialect, &made.run, made.way.items, made.guard, |events| events.asked_for(since)))
+    };
+    let again = |made| async move {
+        let run = made_run(state, dialect, made).await?;
+        let joined = state.runs.join_stream(Some(&run.thread_id), &run.run_id, ResumeFrom::Start, heartbeat).await?;
+        let items = items_of(joined, &run)?;
+        let guard = (cancels && !run.status.is_terminal()).then(|| guard(state, &run));
+        Ok(respond(state, dialect, &run, items, guard, |events| events))
+    };
+    once(state, key.as_ref(), make, again).await
+}
+
+fn respond(
+    state: &GatewayState,
+    dialect: Dialect,
+    run: &RunRecord,
+    items: BoxStream<'static, StreamItem>,
+    guard: Option<DisconnectGuard>,
+    measured: impl FnOnce(EventStream) -> EventStream,
+) -> Response {
+    let style = Style { dialect, ids: is_resumable(run, dialect) };
+    let events = EventStream::new(items, style, state.shutdown.clone()).guarded(guard);
+    let location = run_location(dialect, &run.thread_id, &run.run_id, "stream");
+    event_stream_response(dialect, Some(location), measured(events))
 }

@@ -33,6 +33,7 @@ async fn copied(state: Arc<GatewayState>, source: ThreadRecord) -> Result<Thread
         assistant_id: source.assistant_id.clone(),
         metadata: source.metadata.clone(),
         ttl: source.ttl,
+        request: None,
         at: state.clock.now(),
     };
     let Created::New(copy) = state.threads.create(new).await? else {

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::IntoResponse;
 use deerflow_domain::threads::{Created, NewThread, ThreadRecord};
 use harness::runtime::actor_context::{Owner, required_user_id};
+use harness::runtime::runs::store::{Made, RequestKey};
 use serde_json::{Map, Value};
 
 use super::client_metadata;
@@ -16,14 +18,27 @@ use crate::error::{ApiError, Issue};
 use crate::extract::{Body, Fields, parse_thread_id};
 use crate::input::NodeCommand;
 use crate::reads::{require_thread, thread_facts};
-use crate::routes::{Answer, App, to_its_end};
+use crate::repeats::{Repeatable, once};
+use crate::routes::{Answer, App, Reply, to_its_end};
 use crate::state::GatewayState;
 use crate::wire::{ThreadFacts, thread_json};
 
 /// The longest name of an assistant that a thread may be made for, in bytes.
 const LONGEST_ASSISTANT: usize = 128;
 
-pub(crate) async fn create(State(state): App, dialect: Dialect, Body(mut body): Body) -> Answer {
+pub(crate) async fn create(State(state): App, dialect: Dialect, asked: Repeatable, Body(body): Body) -> Reply {
+    let key = asked.with_body(&state, [body.map()]);
+    let again = |made| async {
+        match made {
+            Made::Thread(thread) => Ok(found(&state, &require_thread(&state, &thread).await?, dialect).await?.into_response()),
+            other => Err(ApiError::Internal(format!("the request for a thread is known to have made {other:?}"))),
+        }
+    };
+    let make = async { Ok(make(&state, dialect, body, key.clone()).await?.into_response()) };
+    once(&state, key.as_ref(), make, again).await
+}
+
+async fn make(state: &Arc<GatewayState>, dialect: Dialect, mut body: Fields, request: Option<RequestKey>) -> Answer {
     let thread_id = match body.text("thread_id") {
         Some(id) => parse_thread_id(&id, dialect, "body")?,
         None => state.ids.thread_id(),
@@ -43,20 +58,25 @@ pub(crate) async fn create(State(state): App, dialect: Dialect, Body(mut body): 
     body.finish()?;
     let user_id = Some(required_user_id().map_err(|error| ApiError::Internal(error.to_string()))?);
     let at = state.clock.now();
-    let new = NewThread { thread_id: thread_id.clone(), user_id, assistant, assistant_id: None, metadata, ttl, at };
+    let new =
+        NewThread { thread_id: thread_id.clone(), user_id, assistant, assistant_id: None, metadata, ttl, request: request.clone(), at };
     match state.threads.create(new).await? {
         Created::New(record) if seed.is_empty() => Ok(Json(thread_json(&record, ThreadFacts::default(), dialect))),
         Created::New(record) => {
-            let seeded = to_its_end(&state, "seed a thread", seeded(Arc::clone(&state), record, seed, dialect)).await?;
-            let facts = thread_facts(&state, &seeded, dialect).await?;
+            let seeded = to_its_end(state, "seed a thread", seeded(Arc::clone(state), record, request, seed, dialect)).await?;
+            let facts = thread_facts(state, &seeded, dialect).await?;
             Ok(Json(thread_json(&seeded, facts, dialect)))
         }
-        Created::Existing(record) if keep_existing => {
-            let facts = if dialect.is_platform() { thread_facts(&state, &record, dialect).await? } else { ThreadFacts::default() };
-            Ok(Json(thread_json(&record, facts, dialect)))
-        }
+        Created::Existing(record) if keep_existing => found(state, &record, dialect).await,
         Created::Existing(_) | Created::Taken => Err(ApiError::Conflict(format!("Thread with ID {thread_id} already exists"))),
+        Created::Known(known) => Err(ApiError::KnownRequest(known)),
     }
+}
+
+/// A thread that was there before.
+async fn found(state: &GatewayState, record: &ThreadRecord, dialect: Dialect) -> Answer {
+    let facts = if dialect.is_platform() { thread_facts(state, record, dialect).await? } else { ThreadFacts::default() };
+    Ok(Json(thread_json(record, facts, dialect)))
 }
 
 /// The steps that make a thread's first state, each of updates that belong together.
@@ -108,12 +128,16 @@ fn read_step(update: Map<String, Value>, alone: bool, body: &mut Fields) -> Upda
 async fn seeded(
     state: Arc<GatewayState>,
     record: ThreadRecord,
+    request: Option<RequestKey>,
     steps: Vec<Vec<Update>>,
     dialect: Dialect,
 ) -> Result<ThreadRecord, ApiError> {
     for step in &steps {
         if let Err(refused) = change_state(&state, &record, step, None, dialect).await {
             state.threads.delete(&record.thread_id, &Owner::Auto).await?;
+            if let Some(key) = &request {
+                state.requests.forget(key).await?;
+            }
             return Err(refused);
         }
     }

@@ -4,28 +4,36 @@ use axum::Json;
 use axum::extract::multipart::MultipartError;
 use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, Request, State};
 use axum::http::StatusCode;
+use axum::response::IntoResponse;
 use harness::runtime::actor_context::effective_user_id;
+use harness::runtime::runs::store::Made;
 use harness::sandbox::pending_file::Durability;
 use harness::sandbox::{Fault, FileError, IncomingFile, ThreadFiles, VirtualPath};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::file_json;
 use super::name::{Names, place_of};
 use crate::error::{ApiError, Issue};
 use crate::extract::{BODY_TIMEOUT, Ids};
 use crate::ports::UploadLimits;
-use crate::routes::{Answer, App};
+use crate::repeats::{Repeatable, made_before, made_of, replayed};
+use crate::routes::{App, Reply};
 
 /// What boundaries and headers of parts may add to the files, in bytes.
 const FORM_OVERHEAD: u64 = 1024 * 1024;
 
-pub(crate) async fn post(State(state): App, ids: Ids, mut request: Request) -> Answer {
+pub(crate) async fn post(State(state): App, ids: Ids, asked: Repeatable, mut request: Request) -> Reply {
     let thread = ids.thread()?;
     let limits = state.info.uploads();
     let most = usize::try_from(limits.max_total_size.saturating_add(FORM_OVERHEAD)).unwrap_or(usize::MAX);
     DefaultBodyLimit::max(most).apply(&mut request);
     let form = Multipart::from_request(request, &()).await.map_err(|_| no_files_field())?;
-    let batch = Batch::receive(form, &state.files.thread(&effective_user_id(), &thread), &limits).await?;
+    let batch = Batch::receive(form, &state.files.thread(&effective_user_id(), &thread), &limits, asked.is_named()).await?;
+    let key = asked.with_digest(&state, batch.digest);
+    if let Some(before) = made_before(&state, key.as_ref()).await? {
+        return again(before);
+    }
     let mut files: Vec<Value> = Vec::new();
     for (incoming, came_as) in batch.incoming {
         let path = incoming.path().clone();
@@ -35,16 +43,31 @@ pub(crate) async fn post(State(state): App, ids: Ids, mut request: Request) -> A
         }
         files.push(file);
     }
-    Ok(Json(json!({
+    let answer = json!({
         "success": !files.is_empty(),
         "message": format!("Successfully uploaded {} file(s)", files.len()),
         "files": files,
         "skipped_files": batch.skipped,
-    })))
+    });
+    // Files are no rows: should this be lost, the same files are written once more in their places.
+    if let Some(key) = &key
+        && let Some(known) = state.requests.keep(key, Made::Answer(answer.clone()), state.clock.now()).await?
+    {
+        return again(made_of(known)?);
+    }
+    Ok(Json(answer).into_response())
+}
+
+/// The answer of the time when the same files came first.
+fn again(made: Made) -> Reply {
+    match made {
+        Made::Answer(answer) => Ok(replayed(Json(answer).into_response())),
+        other => Err(ApiError::Internal(format!("an upload is known to have made {other:?}"))),
+    }
 }
 
 /// The files of a request before they appear; dropped, they leave nothing behind.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Batch {
     /// Each with the name it came with.
     incoming: Vec<(IncomingFile, String)>,
@@ -52,10 +75,12 @@ struct Batch {
     skipped: Vec<String>,
     names: Names,
     bytes: u64,
+    /// Of the names as they came, and of the contents if the request has a name.
+    digest: Sha256,
 }
 
 impl Batch {
-    async fn receive(mut form: Multipart, files: &ThreadFiles, limits: &UploadLimits) -> Result<Self, ApiError> {
+    async fn receive(mut form: Multipart, files: &ThreadFiles, limits: &UploadLimits, named: bool) -> Result<Self, ApiError> {
         let mut batch = Self::default();
         let (mut field_seen, mut count) = (false, 0_u32);
         while let Some(mut field) = in_time(form.next_field()).await? {
@@ -67,6 +92,7 @@ impl Batch {
             if raw.is_empty() {
                 continue;
             }
+            batch.digest.update(Sha256::digest(&raw));
             count += 1;
             if count > limits.max_files {
                 return Err(ApiError::FileTooLarge(format!("Too many files: maximum is {}", limits.max_files)));
@@ -75,7 +101,11 @@ impl Batch {
                 batch.skipped.push(raw.chars().take(255).collect());
                 continue;
             };
+            let mut content = Sha256::new();
             while let Some(piece) = in_time(field.chunk()).await? {
+                if named {
+                    content.update(&piece);
+                }
                 batch.bytes += piece.len() as u64;
                 if file.written() + piece.len() as u64 > limits.max_file_size {
                     return Err(ApiError::FileTooLarge(format!("File too large: {came_as}")));
@@ -85,6 +115,7 @@ impl Batch {
                 }
                 file = file.write(piece).await?;
             }
+            batch.digest.update(content.finalize());
             batch.incoming.push((file, came_as));
         }
         match (field_seen, count) {

@@ -1,5 +1,6 @@
 //! What can go wrong at a store.
 
+use super::requests::Known;
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::NoActor;
 
@@ -39,6 +40,9 @@ pub enum AdmitError {
     /// No such thread, or somebody else's.
     #[error("thread {0} not found")]
     ThreadNotFound(ThreadId),
+    /// The request's key is known.
+    #[error("a request of this key came before")]
+    KnownRequest(Known),
     /// The run id is taken.
     #[error("run {0} already exists")]
     RunExists(RunId),

@@ -8,6 +8,7 @@ mod calls;
 mod error;
 mod events;
 mod nodes;
+mod requests;
 mod runs;
 mod webhooks;
 
@@ -15,8 +16,9 @@ pub use calls::{CallEntry, CallProgress, ToolLedger};
 pub use error::{AdmitError, CommitError, StoreError};
 pub use events::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, category};
 pub use nodes::{Hold, Lease, NodeRecord, NodeStore, OwnedRun};
+pub use requests::{Known, Made, RequestKey, RequestStore};
 pub use runs::{
     Admitted, Claimed, NewRun, Recipe, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunListQuery, RunQueryStore,
     RunStanding,
 };
-pub use webhooks::{WebhookCall, WebhookDelivery, WebhookOutbox};
+pub use webhooks::{WebhookCall, WebhookDelivery, WebhookLetter, WebhookOutbox};

@@ -34,6 +34,10 @@ pub enum Hold {
 pub struct NodeRecord {
     /// Which.
     pub node: NodeId,
+    /// Where it says it can be found.
+    pub address: Option<String>,
+    /// When it last said that it lives; one that has the store for itself says so once.
+    pub renewed_at: DateTime<Utc>,
     /// When it came.
     pub since: DateTime<Utc>,
     /// How much of its lease is left by the store's clock; `None` for one that has the store for itself.

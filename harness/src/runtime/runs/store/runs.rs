@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::calls::CallEntry;
 use super::error::{AdmitError, CommitError, StoreError};
 use super::events::NewRunEvent;
+use super::requests::RequestKey;
 use super::webhooks::WebhookCall;
 use crate::ids::{NodeId, RunId, ThreadId};
 use crate::runtime::actor_context::{ActorContext, Owner};
@@ -46,6 +47,8 @@ pub struct NewRun {
     pub model_name: Option<String>,
     /// Where its end is told.
     pub webhook: Option<String>,
+    /// What the request is known by when it comes again.
+    pub request: Option<RequestKey>,
     /// What it takes to start the run, now or again; kept until it is over.
     pub recipe: Arc<Recipe>,
     /// Who executes it, if it need not wait.
@@ -96,7 +99,8 @@ pub struct Claimed {
 pub trait RunCreateStore: Send + Sync + std::fmt::Debug {
     /// Does what [`verdict`](crate::runtime::runs::verdict) says of the run, in one transaction with the run's row, the thread's
     /// (made if asked, checked to be the user's), and the thread's status, `busy`. Of two calls at once on one thread at most
-    /// one gets the slot.
+    /// one gets the slot. A request whose key is known makes nothing, and is told so before anything else; the key of one that
+    /// makes its run is kept with it.
     async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError>;
 
     /// Takes the first run of a thread that waits, is due at `now`, was not told to stop, and whose thread's slot is free. It is `starting`

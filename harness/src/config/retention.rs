@@ -1,0 +1,42 @@
+//! `retention`: how long what nobody needs any more stays. What users can see stays for ever unless this says otherwise.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::check::Checker;
+
+/// How long things stay that have no other end.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct RetentionConfig {
+    /// Days that calls of webhooks stay that nobody took.
+    pub dead_letter_days: u64,
+    /// Days that the journal of a run stays after its end; for ever when absent.
+    pub run_event_days: Option<u64>,
+    /// Minutes between two looks.
+    pub sweep_interval_minutes: u64,
+}
+
+impl Default for RetentionConfig {
+    fn default() -> Self {
+        Self { dead_letter_days: 14, run_event_days: None, sweep_interval_minutes: 10 }
+    }
+}
+
+/// A hundred years.
+const LONGEST_DAYS: u64 = 36_600;
+
+impl RetentionConfig {
+    /// [`RetentionConfig::sweep_interval_minutes`] as a duration.
+    pub fn sweep_interval(&self) -> Duration {
+        Duration::from_secs(self.sweep_interval_minutes.saturating_mul(60))
+    }
+
+    pub(super) fn check(&self, check: &mut Checker) {
+        check.within("dead_letter_days", self.dead_letter_days, 1..=LONGEST_DAYS);
+        check.within_if_set("run_event_days", self.run_event_days, 1..=LONGEST_DAYS);
+        check.within("sweep_interval_minutes", self.sweep_interval_minutes, 1..=1440);
+    }
+}
