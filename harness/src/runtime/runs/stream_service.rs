@@ -105,7 +105,7 @@ async fn found(
     }
 }
 
-/// The items of a run, whose end the store knows too if another process executes it.
+/// The items of a run, whose end the store knows too if another process executes it, or may take it over.
 pub(super) fn watched(
     items: BoxStream<'static, StreamItem>,
     from: ResumeFrom,
@@ -114,8 +114,8 @@ pub(super) fn watched(
     parts: &RuntimeParts,
 ) -> BoxStream<'static, StreamItem> {
     match registry.live(run_id) {
-        Some(_) => items,
-        None => until_stored_end(items, from, run_id, parts.query.clone()),
+        Some(_) if !registry.membership.is_shared() => items,
+        _ => until_stored_end(items, from, run_id, parts.query.clone()),
     }
 }
 

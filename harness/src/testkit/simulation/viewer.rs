@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::nodes::{Cluster, Connection};
 use super::world::World;
@@ -42,7 +42,7 @@ pub(super) async fn follow(world: Arc<World>, cluster: Arc<Cluster>, run_id: Run
             return;
         }
         match connection.take() {
-            Some(open) => view.watch(open, &world, &cluster).await,
+            Some(open) => drop(timeout_at(until, view.watch(open, &world, &cluster)).await),
             None => match view.come_back(&world, &cluster).await {
                 Ok(open) => connection = open,
                 // Never accepted, so there is nothing to follow.
