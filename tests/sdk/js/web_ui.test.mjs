@@ -161,7 +161,10 @@ for (const version of ["1", "2", "newest"]) {
       };
       let cut = 0;
       const work = async () => {
-        for (let next = places.pop(); next; next = places.pop()) cut += await tell(next);
+        for (let next = places.pop(); next; next = places.pop()) {
+          const cuts = await tell(next);
+          cut += cuts;
+        }
       };
       await Promise.all(Array.from({ length: 16 }, work));
       context.diagnostic(`${streams} streams whole, cut ${cut} times`);
