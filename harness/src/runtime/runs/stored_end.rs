@@ -129,7 +129,7 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::super::recovery::{LOST, ORPHAN_RECOVERED, end_orphan};
-    use super::super::tests::{BEAT, as_user, facade, spec};
+    use super::super::tests::{BEAT, as_user, facade, spec, wait_for_tokens};
     use super::*;
     use crate::runtime::stream_bridge::{EventName, StreamKey};
     use bytes::Bytes;
@@ -164,20 +164,26 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_viewer_of_a_run_that_another_process_took_and_ended_sees_the_end() {
-        as_user(async {
-            let facade = facade();
-            facade.recover().await.unwrap();
-            let (_, stream) = facade.create_and_stream(spec("hang"), BEAT).await.unwrap();
-            let parts = facade.parts();
-            let other = crate::testkit::node("other");
-            parts.nodes.register(&other, Duration::from_secs(600)).await.unwrap();
-            let taken = parts.create.take_over(&other, parts.clock.now()).await.unwrap().unwrap();
-            end_orphan(&taken.run, ORPHAN_RECOVERED, LOST, parts).await;
-            let items = tokio::time::timeout(Duration::from_secs(60), stream.items.collect::<Vec<_>>()).await.expect("it ends");
-            assert_eq!(items.last(), Some(&StreamItem::End(TerminalKind::Error)));
-        })
-        .await;
+    async fn a_viewer_of_a_run_that_another_process_took_and_ended_sees_that_end() {
+        for is_noticed_before in [false, true] {
+            as_user(async {
+                let facade = facade();
+                facade.recover().await.unwrap();
+                let (run, stream) = facade.create_and_stream(spec("hang"), BEAT).await.unwrap();
+                wait_for_tokens(&facade, &run.run_id).await;
+                let parts = facade.parts();
+                let other = crate::testkit::node("other");
+                parts.nodes.register(&other, Duration::from_secs(600)).await.unwrap();
+                let taken = parts.create.take_over(&other, parts.clock.now()).await.unwrap().unwrap();
+                while is_noticed_before && facade.live_runs() > 0 {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                end_orphan(&taken.run, ORPHAN_RECOVERED, LOST, parts).await;
+                let items = tokio::time::timeout(Duration::from_secs(60), stream.items.collect::<Vec<_>>()).await.expect("it ends");
+                assert_eq!(items.last(), Some(&StreamItem::End(TerminalKind::Error)), "noticed before: {is_noticed_before}");
+            })
+            .await;
+        }
     }
 
     #[tokio::test]

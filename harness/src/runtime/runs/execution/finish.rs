@@ -11,10 +11,12 @@ use super::super::recovery::{ROLLED_BACK, restored_input};
 use super::super::spec::CancelAction;
 use super::super::status::RunStatus;
 use super::super::store::{CommitError, RunEnd, StoreError, WebhookCall};
+use super::super::stored_end::terminal_of;
 use super::Execution;
 use super::end::{STORAGE_FULL, StreamEnd};
 use super::journal::Unstored;
 use crate::messages::{Message, kwargs};
+use crate::runtime::actor_context::Owner;
 use crate::runtime::agent::{AgentOutcome, StopKind};
 use crate::runtime::checkpoint::PendingTask;
 use crate::runtime::serialization::{error_frame, values_json};
@@ -105,15 +107,32 @@ impl Execution {
             }
             StreamEnd::Gone => {
                 tracing::warn!("the run was deleted, or ended by somebody else; nothing more is written");
-                let _ended_before = self.parts.bridge.publish_terminal(&self.key, TerminalKind::Cancel, None).await;
-                let error = ("RunLost".to_owned(), "the run was deleted or ended by somebody else".to_owned());
-                Some(RunOutcome { status: RunStatus::Error, error: Some(error), values: None })
+                self.tell_stored_end().await
             }
             _ => {
                 tracing::warn!("the run belongs to another attempt; nothing more is written");
                 None
             }
         }
+    }
+
+    /// Tells viewers how somebody else has ended the run. Who waits here asks the store, unless the run was deleted.
+    async fn tell_stored_end(&mut self) -> Option<RunOutcome> {
+        let stored = match self.parts.query.get(&self.record.run_id, &Owner::None).await {
+            Ok(stored) => stored,
+            Err(error) => {
+                tracing::warn!(%error, "how the run ended cannot be read; who follows it asks again");
+                return None;
+            }
+        };
+        let kind = stored.as_ref().map_or(Some(TerminalKind::Cancel), terminal_of)?;
+        let failed = stored.as_ref().filter(|_| kind == TerminalKind::Error);
+        let data = failed.map(|run| error_frame(run.error_name(), run.error.as_deref().unwrap_or("the run failed")).data.into_bytes());
+        // Whoever ended it may have told already.
+        let _told_before = self.parts.bridge.publish_terminal(&self.key, kind, data).await;
+        self.always_after().await;
+        let error = ("RunLost".to_owned(), "the run was deleted".to_owned());
+        stored.is_none().then_some(RunOutcome { status: RunStatus::Error, error: Some(error), values: None })
     }
 
     /// Gives the run back where its last step ended. What was said since is said again by who goes on with it.
