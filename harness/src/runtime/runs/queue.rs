@@ -274,7 +274,7 @@ pub(super) async fn end_unexecuted(run: &RunRecord, registry: &Arc<RunRegistry>,
 /// Ends a run that waits and was told to stop. Who waits for it is told; unless it was at work before, it leaves nothing in its
 /// thread.
 pub(super) async fn end_unstarted(run: &RunRecord, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
-    if run.attempt > 1 {
+    if run.was_given_back() {
         return end_unexecuted(run, registry, parts).await;
     }
     let Some(closing) = Closing::begin(run, registry) else { return };

@@ -33,7 +33,7 @@ pub(super) const LOST: &str = "the process that executed the run ended before it
 const EXHAUSTED: &str = "every process that executed the run ended before it";
 
 /// The wait between later tries of an end that nobody waits for any more.
-const END_LATER: Duration = Duration::from_secs(5);
+pub(super) const END_LATER: Duration = Duration::from_secs(5);
 
 /// How often, and how long after one another, a thread is read that the input of a lost run is to join.
 const INPUT_TRIES: u32 = 20;
@@ -111,8 +111,8 @@ pub(super) enum Ending {
 /// Ends one run that this process owns and nobody executes, because of `why`.
 pub(super) async fn end_orphan(run: &RunRecord, reason: &'static str, why: &str, parts: &RuntimeParts) -> Ending {
     let rolled_back = run.cancel == Some(CancelAction::Rollback);
-    // A run that waits has no hold on its thread: another one may be writing it.
-    let writes = run.status.is_owned() && !rolled_back;
+    // A run that waits for its first turn has no hold on its thread: another one may be writing it.
+    let writes = run.holds_thread() && !rolled_back;
     let (checkpoints, events) = if writes { restored_input(run, parts).await } else { Default::default() };
     let (status, error, stop_reason) = match run.cancel {
         Some(CancelAction::Interrupt) => (RunStatus::Interrupted, None, reason),
@@ -224,7 +224,7 @@ pub(super) fn webhook_of(run: &RunRecord, error: Option<&str>) -> Option<Webhook
 }
 
 /// What [`lost_input`] gives, or nothing when that cannot be had: an end that waits for ever is worse than one without the input.
-async fn restored_input(run: &RunRecord, parts: &RuntimeParts) -> (Vec<CheckpointWrite>, Vec<NewRunEvent>) {
+pub(super) async fn restored_input(run: &RunRecord, parts: &RuntimeParts) -> (Vec<CheckpointWrite>, Vec<NewRunEvent>) {
     let mut tries = 0;
     loop {
         let error = match lost_input(run, parts).await {
