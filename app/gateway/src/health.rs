@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 /// How long a part may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 /// Who asks again within this gets the same findings: probes are no load.
 const FRESH: Duration = Duration::from_secs(1);
 

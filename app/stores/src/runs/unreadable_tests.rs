@@ -58,6 +58,17 @@ async fn a_waiting_run_that_cannot_be_read_ends_and_the_next_one_begins() {
 }
 
 #[tokio::test]
+async fn a_run_that_a_node_of_before_delayed_begins_when_it_is_made() {
+    let tasks = Tasks::new();
+    let (db, runs) = open(&tasks).await;
+    runs.admit(NewRun { created_at: at(50), multitask: MultitaskStrategy::Enqueue, ..new_run("r1", "t1") }).await.unwrap();
+    spoil(&db, "r1", "due_at = NULL").await;
+    assert!(runs.claim(&node("n1"), at(49)).await.unwrap().is_none());
+    assert_eq!(runs.next_due(at(49)).await.unwrap(), Some(at(50)));
+    assert_eq!(runs.claim(&node("n1"), at(50)).await.unwrap().unwrap().run.run_id, run("r1"));
+}
+
+#[tokio::test]
 async fn a_lost_run_that_cannot_be_read_ends_and_the_others_are_taken_over() {
     for (column, why) in SPOILS {
         let tasks = Tasks::new();
