@@ -1,6 +1,7 @@
 //! What becomes of runs here when something was written down for them elsewhere.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -73,41 +74,22 @@ async fn a_run_that_another_process_took_stops_here_at_the_next_look() {
     .await;
 }
 
-/// Memory stores whose place somebody else can take.
-#[derive(Debug)]
+/// Memory stores whose place somebody else can take, and that refuse or keep silent.
+#[derive(Debug, Default)]
 struct Contested {
     stores: MemoryStores,
+    /// What is said of the place, from the last to the first.
     holds: Mutex<Vec<Hold>>,
+    /// How many registrations and renewals fail.
+    refusals: AtomicU32,
+    /// Whether what it owns is told to nobody.
+    silent: AtomicBool,
 }
 
-#[async_trait]
-impl NodeStore for Contested {
-    async fn register(&self, node: &NodeId, ttl: Duration) -> Result<Lease, StoreError> {
-        self.stores.register(node, ttl).await
-    }
-    async fn renew(&self, node: &NodeId, ttl: Duration) -> Result<bool, StoreError> {
-        self.stores.renew(node, ttl).await
-    }
-    async fn leave(&self, node: &NodeId) -> Result<(), StoreError> {
-        self.stores.leave(node).await
-    }
-    async fn owned(&self, node: &NodeId) -> Result<Vec<OwnedRun>, StoreError> {
-        self.stores.owned(node).await
-    }
-    async fn hold(&self) -> Result<Hold, StoreError> {
-        Ok(self.holds.lock().pop().unwrap_or(Hold::Kept))
-    }
-    async fn list(&self) -> Result<Vec<NodeRecord>, StoreError> {
-        self.stores.list().await
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_process_whose_store_is_taken_stops_its_runs_and_admits_none_until_it_has_it_back() {
-    as_user(async {
-        let stores = MemoryStores::new();
+impl Contested {
+    fn over(stores: MemoryStores) -> (Arc<Self>, RunsFacade) {
         let ports = Arc::new(stores.clone());
-        let nodes = Arc::new(Contested { stores, holds: Mutex::default() });
+        let nodes = Arc::new(Self { stores, ..Self::default() });
         let process = over(RuntimeParts {
             checkpointer: ports.clone(),
             create: ports.clone(),
@@ -119,23 +101,120 @@ async fn a_process_whose_store_is_taken_stops_its_runs_and_admits_none_until_it_
             events: ports,
             ..facade().parts().clone()
         });
-        process.recover().await.unwrap();
-        let run = process.create_background(spec("hang")).await.unwrap();
-        wait_for_tokens(&process, &run.run_id).await;
-        // From the last to the first.
-        *nodes.holds.lock() = vec![Hold::Retaken, Hold::Retaken, Hold::Lost, Hold::Lost];
-        while process.live_runs() > 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+        (nodes, process)
+    }
+
+    fn answer(&self) -> Result<(), StoreError> {
+        let refuses = self.refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
+        if refuses { Err(StoreError::Unavailable("away".to_owned())) } else { Ok(()) }
+    }
+}
+
+#[async_trait]
+impl NodeStore for Contested {
+    async fn register(&self, node: &NodeId, ttl: Duration) -> Result<Lease, StoreError> {
+        self.answer()?;
+        self.stores.register(node, ttl).await
+    }
+    async fn renew(&self, node: &NodeId, ttl: Duration) -> Result<bool, StoreError> {
+        self.answer()?;
+        self.stores.renew(node, ttl).await
+    }
+    async fn leave(&self, node: &NodeId) -> Result<(), StoreError> {
+        self.stores.leave(node).await
+    }
+    async fn owned(&self, node: &NodeId) -> Result<Vec<OwnedRun>, StoreError> {
+        if self.silent.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
         }
+        self.stores.owned(node).await
+    }
+    async fn hold(&self) -> Result<Hold, StoreError> {
+        Ok(self.holds.lock().pop().unwrap_or(Hold::Kept))
+    }
+    async fn list(&self) -> Result<Vec<NodeRecord>, StoreError> {
+        self.stores.list().await
+    }
+}
+
+async fn hanging(process: &RunsFacade) -> RunRecord {
+    process.recover().await.unwrap();
+    let run = process.create_background(spec("hang")).await.unwrap();
+    wait_for_tokens(process, &run.run_id).await;
+    run
+}
+
+async fn until(process: &RunsFacade, is_so: impl Fn(&RunsFacade) -> bool) {
+    while !is_so(process) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_whose_store_is_taken_stops_its_runs_and_admits_none_until_it_has_it_back() {
+    as_user(async {
+        let (nodes, process) = Contested::over(MemoryStores::new());
+        let run = hanging(&process).await;
+        *nodes.holds.lock() = vec![Hold::Retaken, Hold::Retaken, Hold::Lost, Hold::Lost];
+        until(&process, |process| process.live_runs() == 0).await;
+        assert!(process.is_displaced());
         let refused = process.create_background(spec("finish")).await;
         assert!(matches!(refused, Err(RunError::Store(StoreError::Unavailable(_)))), "{refused:?}");
         let again = process.parts().query.get(&run.run_id, &Owner::None);
         assert_eq!(again.await.unwrap().unwrap().attempt, 1, "nothing more was written");
         // Its former self is gone, so the run goes on here under the next attempt.
-        while process.live_runs() == 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        until(&process, |process| process.live_runs() > 0).await;
+        assert!(!process.is_displaced());
         assert_eq!(process.parts().query.get(&run.run_id, &Owner::None).await.unwrap().unwrap().attempt, 2);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_has_its_store_back_enters_it_again_however_often_that_fails() {
+    as_user(async {
+        let (nodes, process) = Contested::over(MemoryStores::new());
+        let run = hanging(&process).await;
+        // That it was taken again is said once, and the store is away then.
+        *nodes.holds.lock() = vec![Hold::Retaken, Hold::Lost];
+        nodes.refusals.store(5, Ordering::Relaxed);
+        until(&process, RunsFacade::is_displaced).await;
+        until(&process, |process| process.live_runs() > 0).await;
+        assert_eq!(process.parts().query.get(&run.run_id, &Owner::None).await.unwrap().unwrap().attempt, 2);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_alone_whose_place_broke_asks_for_its_lease_until_it_knows() {
+    as_user(async {
+        let (nodes, process) = Contested::over(MemoryStores::new());
+        let run = hanging(&process).await;
+        // Another process came and went meanwhile: it let nobody else in.
+        nodes.stores.register(&node("other"), Duration::from_secs(60)).await.unwrap();
+        nodes.stores.leave(&node("other")).await.unwrap();
+        nodes.refusals.store(3, Ordering::Relaxed);
+        *nodes.holds.lock() = vec![Hold::Retaken];
+        let again = async {
+            while process.parts().query.get(&run.run_id, &Owner::None).await.unwrap().unwrap().attempt < 2 {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), again).await.expect("it is taken again");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_without_an_answer_stops_no_run_while_the_lease_is_renewed() {
+    as_user(async {
+        let (nodes, process) = Contested::over(MemoryStores::shared());
+        let run = hanging(&process).await;
+        nodes.silent.store(true, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        assert!(process.lease().unwrap().holds());
+        assert_eq!(process.parts().query.get(&run.run_id, &Owner::None).await.unwrap().unwrap().attempt, 1);
+        assert_eq!(process.live_runs(), 1);
     })
     .await;
 }

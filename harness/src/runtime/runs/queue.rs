@@ -25,7 +25,7 @@ use super::spec::{CancelAction, IfNotExists, RunScope};
 use super::status::RunStatus;
 use super::store::{Claimed, RunCommit, RunEnd, StoreError};
 use super::supervisor::launch;
-use crate::ids::NodeId;
+use crate::ids::{NodeId, RunId};
 use crate::runtime::actor_context::{self, Owner};
 use crate::runtime::serialization::error_frame;
 use crate::runtime::stream_bridge::{StreamKey, TerminalKind};
@@ -310,21 +310,29 @@ struct Closing {
 }
 
 impl Closing {
-    /// `None` when a task of this process is at it already.
+    /// `None` when a task of this process is at it already: who waits for the run here is sent to the store then.
     fn begin(run: &RunRecord, registry: &Arc<RunRegistry>) -> Option<Self> {
-        let settling = registry.settling.begin(&run.run_id, run.attempt)?;
-        Some(Self { run: run.clone(), live: registry.live(&run.run_id), registry: registry.clone(), _settling: settling })
+        let live = registry.live(&run.run_id);
+        let Some(settling) = registry.settling.begin(&run.run_id, run.attempt) else {
+            let_go(&run.run_id, live, registry);
+            return None;
+        };
+        Some(Self { run: run.clone(), live, registry: registry.clone(), _settling: settling })
     }
 
     /// Tells how the run ended, once that is durable: at once, or when the store is back.
     async fn close(self, ending: Ending, outcome: RunOutcome, parts: &RuntimeParts) {
         match ending {
             Ending::Stored => self.tell(outcome, parts).await,
-            Ending::Refused => self.let_go(),
+            Ending::Refused => let_go(&self.run.run_id, self.live, &self.registry),
             Ending::Later(_) => {
                 let then = parts.clone();
                 parts.tasks.spawn(TaskKind::Service, "run end", async move {
-                    if ending.stored(&then).await { self.tell(outcome, &then).await } else { self.let_go() }
+                    if ending.stored(&then).await {
+                        self.tell(outcome, &then).await
+                    } else {
+                        let_go(&self.run.run_id, self.live, &self.registry)
+                    }
                 });
             }
         }
@@ -349,13 +357,13 @@ impl Closing {
         parts.bell.ring(Ring::Ended(run_id.clone()));
         self.registry.doorbell.ring();
     }
+}
 
-    /// The store knows more of the run than this process does.
-    fn let_go(self) {
-        if let Some(live) = &self.live {
-            self.registry.live.remove_exactly(&self.run.run_id, live);
-            live.left();
-        }
+/// The store knows more of the run than this process does.
+fn let_go(run_id: &RunId, live: Option<Arc<LiveRun>>, registry: &RunRegistry) {
+    if let Some(live) = live {
+        registry.live.remove_exactly(run_id, &live);
+        live.left();
     }
 }
 

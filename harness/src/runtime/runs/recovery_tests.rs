@@ -354,3 +354,53 @@ async fn who_waits_for_a_run_that_ended_elsewhere_with_its_thread_gets_its_last_
     })
     .await;
 }
+
+/// Writes every commit, and loses the reply to the first.
+#[derive(Debug)]
+struct LosesFirstReply {
+    store: Arc<dyn RunCommitStore>,
+    lost: AtomicBool,
+}
+
+#[async_trait]
+impl RunCommitStore for LosesFirstReply {
+    async fn commit(&self, commit: RunCommit) -> Result<(), CommitError> {
+        self.store.commit(commit).await?;
+        if self.lost.swap(true, Ordering::Relaxed) { Ok(()) } else { Err(StoreError::Unavailable("the reply was lost".to_owned()).into()) }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_whose_reply_was_lost_is_told_all_the_same() {
+    as_user(async {
+        let before = process();
+        let run = stuck(&before, RunSpec { recovery: Some(Recovery::Fail), ..spec("any") }).await;
+        let after = after(&before);
+        let commit = Arc::new(LosesFirstReply { store: after.parts().commit.clone(), lost: AtomicBool::new(false) });
+        let after = over(RuntimeParts { commit, ..after.parts().clone() });
+        after.recover().await.unwrap();
+        assert_eq!(stored(&after, &run).await.status, RunStatus::Error);
+        let key = StreamKey { run_id: run.run_id.clone(), attempt: 2 };
+        let told = async {
+            while after.parts().bridge.publish(&key, "values".into(), bytes::Bytes::from_static(b"{}").into()).await.is_ok() {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), told).await.expect("the stream ends");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_joins_a_good_run_whose_checkpoints_were_pruned_gets_where_its_thread_stands() {
+    as_user(async {
+        let process = super::super::tests::facade();
+        process.create_and_wait(spec("finish")).await.unwrap();
+        let old = process.parts().create.admit(new_run("old", "t1")).await.unwrap().run;
+        let end = Some(crate::testkit::end_in(RunStatus::Success));
+        let commit = RunCommit::new(old.run_id.clone(), old.thread_id.clone(), old.attempt, old.created_at);
+        process.parts().commit.commit(RunCommit { advance: Some(RunStatus::Running), end, ..commit }).await.unwrap();
+        assert_eq!(texts(&process.join_wait(None, &old.run_id).await.unwrap()), ["hello", "one two"]);
+    })
+    .await;
+}

@@ -98,6 +98,11 @@ pub(super) async fn wait(record: &RunRecord, registry: &RunRegistry, parts: &Run
         Over::Stored(record) => record,
     };
     let values = match last_values(&record, parts).await? {
+        // What it wrote was pruned: its thread stands where it or a later run left it.
+        None if record.status == RunStatus::Success => parts.checkpointer.get(&record.thread_id, None).await?.map(|head| shown(&head)),
+        values => values,
+    };
+    let values = match values {
         // A temporary thread went with the run.
         None => last_shown(&record, parts).await,
         values => values,
@@ -108,14 +113,10 @@ pub(super) async fn wait(record: &RunRecord, registry: &RunRegistry, parts: &Run
             message: record.error.unwrap_or_else(|| "the run failed".to_owned()),
             values,
         },
-        // Its own checkpoints may have been pruned, or its thread is gone.
-        RunStatus::Success if values.is_none() => match parts.checkpointer.get(&record.thread_id, None).await? {
-            Some(head) => WaitOutcome::Values(shown(&head)),
-            None => WaitOutcome::Failed {
-                name: LOST_ERROR.to_owned(),
-                message: "the run ended well in another process, and its last state is gone with its thread".to_owned(),
-                values: None,
-            },
+        RunStatus::Success if values.is_none() => WaitOutcome::Failed {
+            name: LOST_ERROR.to_owned(),
+            message: "the run ended well in another process, and its last state is gone with its thread".to_owned(),
+            values: None,
         },
         _ => WaitOutcome::Values(values.unwrap_or_else(|| Bytes::from_static(b"{}"))),
     })
