@@ -37,7 +37,8 @@ impl OperationsStore for SqlOperationsStore {
                 cancel_action, \
                 (SELECT COUNT(*) FROM nodes WHERE nodes.node_id = runs.owner AND nodes.lease_until > {now}) AS lives, \
                 (SELECT COUNT(*) FROM runs AS other WHERE other.thread_id = runs.thread_id AND other.run_id <> runs.run_id \
-                    AND other.status IN ('starting', 'running')) AS before_it \
+                    AND other.status IN ('pending', 'starting', 'running') \
+                    AND (other.status <> 'pending' OR other.attempt > 1)) AS before_it \
             FROM runs WHERE runs.status IN ({words}) ORDER BY created_at DESC, run_id DESC LIMIT $1",
             now = now_of(backend),
             words = words.join(", "),

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use harness::ids::RunId;
 use harness::runtime::runs::RunRecord;
-use harness::runtime::runs::store::{RunCommit, StoreError, WebhookCall, WebhookDelivery, WebhookLetter, WebhookOutbox};
+use harness::runtime::runs::store::{StoreError, WebhookCall, WebhookDelivery, WebhookLetter, WebhookOutbox};
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
     ColumnTrait, DatabaseConnection, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, QueryOrder,
@@ -33,17 +33,17 @@ impl SqlWebhookOutbox {
     }
 }
 
-/// Keeps the call of the end that `commit` has just written.
-pub(crate) async fn keep_call(tx: &DatabaseTransaction, commit: &RunCommit, call: &WebhookCall) -> Result<(), DbErr> {
-    let Some(row) = run::Entity::find_by_id(commit.run_id.as_str()).one(tx).await? else { return Ok(()) };
+/// Keeps the call of an end that was just written.
+pub(crate) async fn keep_call(tx: &DatabaseTransaction, ended: &str, at: i64, call: &WebhookCall) -> Result<(), DbErr> {
+    let Some(row) = run::Entity::find_by_id(ended).one(tx).await? else { return Ok(()) };
     let row = webhook::Model {
-        run_id: commit.run_id.to_string(),
+        run_id: ended.to_owned(),
         run_json: json_text(&record(row)?),
         call_json: json_text(call),
         signature_key: None,
-        ended_at: micros(commit.at),
+        ended_at: at,
         tries: 0,
-        due_at: Some(micros(commit.at)),
+        due_at: Some(at),
         died_at: None,
         last_error: None,
     };
@@ -235,7 +235,7 @@ fn put_off<'a>(tx: &'a DatabaseTransaction, failure: &'a Failure) -> Done<'a, ()
 #[cfg(test)]
 mod tests {
     use harness::runtime::runs::RunStatus;
-    use harness::runtime::runs::store::{RunCommitStore, RunCreateStore, RunEnd};
+    use harness::runtime::runs::store::{RunCommit, RunCommitStore, RunCreateStore, RunEnd};
     use harness::runtime::tasks::Tasks;
     use harness::testkit::{at, commit_of, end_in, new_run, run};
     use sea_orm::ConnectionTrait;

@@ -1,9 +1,10 @@
 //! What stores promise about runs that wait for their turn or their time.
 
-use super::{RunStores, USER, at, at_once, commit_of, end_in, new_run, node, recipe, run, thread};
+use super::{RunStores, USER, at, at_once, checkpoint_write, commit_of, end_in, new_run, node, recipe, run, thread};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::runs::store::{AdmitError, Admitted, Claimed, NewRun, RunCommit, RunEnd, RunListQuery};
 use crate::runtime::runs::{CancelAction, MOST_WAITING, MultitaskStrategy, RunRecord, RunStatus, ThreadStatus};
+use crate::state::ThreadState;
 
 fn queued(id: &str, on: &str, begins: i64) -> NewRun {
     NewRun { multitask: MultitaskStrategy::Enqueue, created_at: at(begins), ..new_run(id, on) }
@@ -160,6 +161,45 @@ pub async fn a_run_that_was_told_to_stop_never_begins(open: impl AsyncFn() -> Ru
     assert_eq!(stores.query.standing(None, &Owner::None).await.map(|runs| runs.len()), Ok(1));
     end(&stores, "r1", RunStatus::Interrupted).await;
     assert_eq!(stores.query.standing(None, &Owner::None).await, Ok(vec![]));
+}
+
+async fn give_back(stores: &RunStores, id: &str) {
+    let commit = commit_of(&get(stores, id).await).giving_back();
+    stores.commit.commit(commit).await.expect("given back");
+}
+
+/// Also before those that were admitted earlier and waited for their time: its steps are the thread's newest.
+pub async fn a_run_that_was_given_back_goes_on_before_any_other_of_its_thread(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    admit(&stores, queued("late", "t1", 50)).await;
+    admit(&stores, NewRun { at: at(1), ..queued("r1", "t1", 1) }).await;
+    give_back(&stores, "r1").await;
+    assert_eq!(stores.query.active(&thread("t1")).await.map(|run| run.map(|run| run.run_id)), Ok(Some(run("r1"))));
+    let refused = stores.create.admit(new_run("r2", "t1")).await;
+    assert_eq!(refused, Err(AdmitError::ThreadBusy { thread_id: thread("t1"), active: run("r1") }));
+    assert_eq!(claimed(&stores, 60).await.as_deref(), Some("r1"));
+    assert_eq!(claimed(&stores, 60).await, None);
+    end(&stores, "r1", RunStatus::Error).await;
+    assert_eq!(claimed(&stores, 60).await.as_deref(), Some("late"));
+}
+
+/// Until it has ended, whoever asks, and with it go the steps of one that is undone.
+pub async fn nobody_begins_beside_a_run_that_was_given_back_and_told_to_stop(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let record = admit(&stores, queued("r1", "t1", 0)).await.run;
+    let (mut state, mut tail) = (ThreadState::default(), 0);
+    let checkpoints = vec![checkpoint_write("t1", Some("r1"), 1, &mut state, &mut tail)];
+    stores.commit.commit(RunCommit { checkpoints, ..commit_of(&record) }.giving_back()).await.expect("given back");
+    let undoing = NewRun { multitask: MultitaskStrategy::Rollback, at: at(1), ..queued("r2", "t1", 1) };
+    let undoing = admit(&stores, undoing).await;
+    let displaced: Vec<_> = undoing.displaced.iter().map(|run| (run.run_id.as_str(), run.status, run.cancel)).collect();
+    assert_eq!(undoing.run.status, RunStatus::Pending);
+    assert_eq!(displaced, [("r1", RunStatus::Pending, Some(CancelAction::Rollback))]);
+    assert_eq!(admit(&stores, NewRun { at: at(2), ..queued("r3", "t1", 2) }).await.run.status, RunStatus::Pending);
+    assert_eq!(claimed(&stores, 9).await, None);
+    end(&stores, "r1", RunStatus::Error).await;
+    assert!(stores.checkpoints.get(&thread("t1"), None).await.expect("read").is_none());
+    assert_eq!(claimed(&stores, 9).await.as_deref(), Some("r2"));
 }
 
 /// Nobody fills the store with runs that wait.

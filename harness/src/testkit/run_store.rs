@@ -46,6 +46,8 @@ macro_rules! run_store_suite {
             the_thread_is_busy_until_nothing_waits
             who_displaces_waits_for_the_one_at_work_only
             a_run_that_was_told_to_stop_never_begins
+            a_run_that_was_given_back_goes_on_before_any_other_of_its_thread
+            nobody_begins_beside_a_run_that_was_given_back_and_told_to_stop
             a_queue_has_an_end
             a_temporary_thread_stays_while_a_run_waits_on_it
             a_run_that_waits_is_listed_as_pending

@@ -8,7 +8,7 @@ use harness::runtime::runs::{RunRecord, RunStatus};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
 use super::SqlRunStore;
-use super::row::{is_active, record, records};
+use super::row::{is_active, record, records, was_given_back};
 use crate::entity::{moment, run};
 use crate::error::read;
 
@@ -34,7 +34,7 @@ impl RunQueryStore for SqlRunStore {
 
     async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError> {
         // Of the words of the three statuses, those of an owned run come last.
-        let first = of_thread(thread).filter(is_active()).order_by_desc(run::Column::Status);
+        let first = of_thread(thread).filter(is_active()).order_by_desc(run::Column::Status).order_by_desc(was_given_back());
         let found = first.order_by_asc(run::Column::CreatedAt).order_by_asc(run::Column::RunId).one(self.db.reads()).await;
         read(found.and_then(|row| row.map(record).transpose()))
     }

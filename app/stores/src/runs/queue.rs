@@ -11,7 +11,7 @@ use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, QueryFilter, QueryOrder, QuerySelect, Statement,
 };
 
-use super::row::{from_json, readable, record, waits};
+use super::row::{from_json, readable, record, waits, was_given_back};
 use super::unreadable::end_unreadable;
 use crate::connect::Database;
 use crate::entity::{micros, moment, run, thread};
@@ -48,7 +48,7 @@ pub(super) async fn next_due(db: &Database, now: DateTime<Utc>) -> Result<Option
 
 /// Runs that may begin. Only within a thread their order is promised.
 fn turns(now: i64) -> sea_orm::Select<run::Entity> {
-    run::Entity::find().filter(waits()).filter(due().lte(now)).filter(Expr::exists(owned_beside()).not())
+    run::Entity::find().filter(waits()).filter(was_given_back().or(due().lte(now))).filter(Expr::exists(holder_beside()).not())
 }
 
 /// When a run may begin. Nodes of the time before `due_at` and `place` write neither: what they delay begins when it is made.
@@ -56,22 +56,26 @@ fn due() -> Expr {
     Expr::cust("COALESCE(runs.due_at, CASE WHEN runs.place = 0 THEN runs.created_at ELSE 0 END)")
 }
 
-/// The run that has the slot of the same thread.
-fn owned_beside() -> SelectStatement {
+/// The run that holds the same thread and that nobody can claim: it is at work, or was given back and is to end.
+fn holder_beside() -> SelectStatement {
     let other = Alias::new("other");
     Query::select()
         .expr(Expr::val(1))
         .from_as(run::Entity, other.clone())
         .and_where(Expr::col((other, run::Column::ThreadId)).equals((run::Entity, run::Column::ThreadId)))
-        .and_where(Expr::cust("other.status IN ('starting', 'running')"))
+        .and_where(Expr::cust(
+            "other.status IN ('pending', 'starting', 'running') \
+             AND (other.status <> 'pending' OR (other.attempt > 1 AND other.cancel_action IS NOT NULL))",
+        ))
         .take()
 }
 
 /// Takes the first run of the thread that may begin. Under the thread's lock, as admissions and ends are, so nobody else does.
 async fn take(tx: &DatabaseTransaction, of: &str, node: &NodeId, now: i64) -> Result<Option<Claimed>, TxError<StoreError>> {
     thread::Entity::find_by_id(of).lock_exclusive().one(tx).await?;
-    let first = turns(now).filter(run::Column::ThreadId.eq(of)).order_by_asc(run::Column::Place);
-    let first = first.order_by_asc(run::Column::CreatedAt).order_by_asc(run::Column::RunId).one(tx).await?;
+    let first = turns(now).filter(run::Column::ThreadId.eq(of)).order_by_desc(was_given_back());
+    let first =
+        first.order_by_asc(run::Column::Place).order_by_asc(run::Column::CreatedAt).order_by_asc(run::Column::RunId).one(tx).await?;
     let Some(mut row) = first else { return Ok(None) };
     if let Err(why) = readable(&row) {
         end_unreadable(tx, row, &why, now).await?;

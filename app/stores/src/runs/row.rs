@@ -25,6 +25,11 @@ pub(crate) fn waits() -> Expr {
     Expr::cust("runs.status = 'pending' AND runs.cancel_action IS NULL")
 }
 
+/// Whether a run that waits was taken before and given back.
+pub(crate) fn was_given_back() -> Expr {
+    Expr::cust("(runs.status = 'pending' AND runs.attempt > 1)")
+}
+
 /// The row of a new run.
 pub(crate) fn new_row(new: &NewRun, status: RunStatus) -> run::Model {
     run::Model {

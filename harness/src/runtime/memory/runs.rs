@@ -92,10 +92,16 @@ impl RunCreateStore for MemoryStores {
 
     async fn claim(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
         let mut tables = self.0.lock();
-        let free =
-            |record: &RunRecord| tables.unfinished(|other| other.thread_id == record.thread_id && other.status.is_owned()).is_empty();
-        let due = |run: &&Run| run.waits() && run.due.is_none_or(|due| due <= now) && free(&run.record);
-        let next = tables.runs.values().filter(due).min_by_key(|run| run.order).map(|run| run.record.run_id.clone());
+        let held = |other: &RunRecord| other.status.is_owned() || (other.was_given_back() && other.cancel.is_some());
+        let free = |run: &RunRecord| tables.unfinished(|other| other.thread_id == run.thread_id && held(other)).is_empty();
+        let due = |run: &Run| run.record.was_given_back() || run.due.is_none_or(|due| due <= now);
+        let may_begin = |run: &&Run| run.waits() && due(run) && free(&run.record);
+        let next = tables
+            .runs
+            .values()
+            .filter(may_begin)
+            .min_by_key(|run| (!run.record.was_given_back(), run.order))
+            .map(|run| run.record.run_id.clone());
         let Some(next) = next else { return Ok(None) };
         Ok(tables.runs.get_mut(&next).map(|run| run.given_to(node, now)))
     }
@@ -298,7 +304,7 @@ impl Run {
 
 impl Tables {
     pub(super) fn active(&self, thread: &ThreadId) -> Option<RunRecord> {
-        self.unfinished(|record| record.thread_id == *thread).into_iter().min_by_key(|record| !record.status.is_owned())
+        self.unfinished(|record| record.thread_id == *thread).into_iter().min_by_key(|record| !record.holds_thread())
     }
 
     /// Runs that are not over, in the order in which they begin.

@@ -53,6 +53,16 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// Whether it was taken, was given back, and waits to go on where it stood.
+    pub fn was_given_back(&self) -> bool {
+        self.status == RunStatus::Pending && self.attempt > 1
+    }
+
+    /// Whether its thread is kept for it: no other run may begin there, for this one goes on from what it left.
+    pub fn holds_thread(&self) -> bool {
+        self.status.is_owned() || self.was_given_back()
+    }
+
     /// The class of the error it ended with.
     pub fn error_name(&self) -> &str {
         self.error_name.as_deref().unwrap_or(LOST_ERROR)

@@ -33,7 +33,7 @@ pub(super) const LOST: &str = "the process that executed the run ended before it
 const EXHAUSTED: &str = "every process that executed the run ended before it";
 
 /// The wait between later tries of an end that nobody waits for any more.
-const END_LATER: Duration = Duration::from_secs(5);
+pub(super) const END_LATER: Duration = Duration::from_secs(5);
 
 /// How often, and how long after one another, a thread is read that the input of a lost run is to join.
 const INPUT_TRIES: u32 = 20;
@@ -86,8 +86,10 @@ pub(super) async fn end_told_to_stop(registry: &Arc<RunRegistry>, parts: &Runtim
         match parts.query.get(&run.run_id, &Owner::None).await {
             Ok(Some(run)) if run.status == RunStatus::Pending => end_unstarted(&run, registry, parts).await,
             Ok(_) => {}
+            // Nobody can end what cannot be read, but the store.
             Err(StoreError::Failed(why)) => {
                 tracing::error!(run_id = %run.run_id, why, "a run that was told to stop while it waited cannot be read");
+                parts.create.request_cancel(&run.run_id, CancelAction::Interrupt, parts.clock.now()).await?;
             }
             Err(error) => return Err(error.into()),
         }
@@ -109,8 +111,8 @@ pub(super) enum Ending {
 /// Ends one run that this process owns and nobody executes, because of `why`.
 pub(super) async fn end_orphan(run: &RunRecord, reason: &'static str, why: &str, parts: &RuntimeParts) -> Ending {
     let rolled_back = run.cancel == Some(CancelAction::Rollback);
-    // A run that waits has no hold on its thread: another one may be writing it.
-    let writes = run.status.is_owned() && !rolled_back;
+    // A run that waits for its first turn has no hold on its thread: another one may be writing it.
+    let writes = run.holds_thread() && !rolled_back;
     let (checkpoints, events) = if writes { restored_input(run, parts).await } else { Default::default() };
     let (status, error, stop_reason) = match run.cancel {
         Some(CancelAction::Interrupt) => (RunStatus::Interrupted, None, reason),
@@ -165,12 +167,29 @@ impl Ending {
             Self::Stored => true,
             Self::Refused => false,
             Self::Later(end) => {
-                let stored = until_stored(&end, parts).await.is_ok();
+                let stored = match until_stored(&end, parts).await {
+                    Ok(()) => true,
+                    // The reply to an earlier try may have been lost, its writing was not.
+                    Err(CommitError::AlreadyTerminal(_)) => is_written(&end, parts).await,
+                    Err(_) => false,
+                };
                 if stored {
                     tracing::info!(run_id = %end.run_id, "the end of the run is stored at last");
                 }
                 stored
             }
+        }
+    }
+}
+
+/// Whether the run ended as `commit` says; one that cannot be read is somebody else's to tell of.
+async fn is_written(commit: &RunCommit, parts: &RuntimeParts) -> bool {
+    let status = commit.end.as_ref().map(|end| end.status);
+    match parts.query.get(&commit.run_id, &Owner::None).await {
+        Ok(run) => run.is_some_and(|run| run.attempt == commit.attempt && Some(run.status) == status),
+        Err(error) => {
+            tracing::warn!(run_id = %commit.run_id, %error, "whether the end of a run was stored cannot be found out");
+            false
         }
     }
 }
@@ -205,7 +224,7 @@ pub(super) fn webhook_of(run: &RunRecord, error: Option<&str>) -> Option<Webhook
 }
 
 /// What [`lost_input`] gives, or nothing when that cannot be had: an end that waits for ever is worse than one without the input.
-async fn restored_input(run: &RunRecord, parts: &RuntimeParts) -> (Vec<CheckpointWrite>, Vec<NewRunEvent>) {
+pub(super) async fn restored_input(run: &RunRecord, parts: &RuntimeParts) -> (Vec<CheckpointWrite>, Vec<NewRunEvent>) {
     let mut tries = 0;
     loop {
         let error = match lost_input(run, parts).await {

@@ -25,7 +25,7 @@ pub enum Verdict {
 /// The verdict at `now` on a run that may begin at `begins`, when `others` are the unfinished runs of its thread.
 pub fn verdict(strategy: MultitaskStrategy, begins: DateTime<Utc>, now: DateTime<Utc>, others: &[RunRecord]) -> Verdict {
     let delayed = begins > now;
-    let waits_for = |run: &RunRecord| run.status.is_owned() || (run.cancel.is_none() && run.created_at <= begins);
+    let waits_for = |run: &RunRecord| run.holds_thread() || (run.cancel.is_none() && run.created_at <= begins);
     let has_to_wait = delayed || others.iter().any(waits_for);
     let full = others.iter().filter(|run| !run.status.is_owned() && run.cancel.is_none()).count() >= MOST_WAITING;
     match strategy {
@@ -41,8 +41,8 @@ pub fn verdict(strategy: MultitaskStrategy, begins: DateTime<Utc>, now: DateTime
         MultitaskStrategy::Interrupt | MultitaskStrategy::Rollback => {
             let way = if strategy == MultitaskStrategy::Rollback { CancelAction::Rollback } else { CancelAction::Interrupt };
             let way = others.iter().any(|run| run.cancel.is_none()).then_some(way);
-            let owned = others.iter().any(|run| run.status.is_owned());
-            if delayed || owned { Verdict::Wait(way) } else { Verdict::Take(way) }
+            let held = others.iter().any(RunRecord::holds_thread);
+            if delayed || held { Verdict::Wait(way) } else { Verdict::Take(way) }
         }
     }
 }
@@ -68,6 +68,9 @@ mod tests {
         let stopping = other("a", Running, 1, stop);
         let due = other("a", Pending, 4, None);
         let later = other("a", Pending, 9, None);
+        // Whatever clock it was made by.
+        let given_back = RunRecord { attempt: 2, ..other("a", Pending, 9, None) };
+        let undone = RunRecord { attempt: 2, ..other("a", Pending, 9, undo) };
         let leaving = other("a", Pending, 4, stop);
         for (name, others, [reject, enqueue, interrupt, rollback]) in [
             ("free", vec![], [Verdict::Take(None), Verdict::Take(None), Verdict::Take(None), Verdict::Take(None)]),
@@ -75,6 +78,8 @@ mod tests {
             ("stopping", vec![stopping], [Verdict::Wait(None), Verdict::Wait(None), Verdict::Wait(None), Verdict::Wait(None)]),
             ("due", vec![due], [refused(), Verdict::Wait(None), Verdict::Take(stop), Verdict::Take(undo)]),
             ("later", vec![later], [refused(), Verdict::Take(None), Verdict::Take(stop), Verdict::Take(undo)]),
+            ("given back", vec![given_back], [refused(), Verdict::Wait(None), Verdict::Wait(stop), Verdict::Wait(undo)]),
+            ("undone yet", vec![undone], [Verdict::Wait(None), Verdict::Wait(None), Verdict::Wait(None), Verdict::Wait(None)]),
             ("leaving", vec![leaving], [Verdict::Take(None), Verdict::Take(None), Verdict::Take(None), Verdict::Take(None)]),
         ] {
             for (strategy, expected) in [(Reject, reject), (Enqueue, enqueue), (Interrupt, interrupt), (Rollback, rollback)] {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::future::{self, BoxFuture};
 use futures_util::stream::{self, BoxStream};
+use futures_util::{FutureExt, StreamExt};
 use tokio::time::Instant;
 
 use super::record::RunRecord;
@@ -55,8 +56,18 @@ pub(super) fn until_stored_end(
     run_id: &RunId,
     query: Arc<dyn RunQueryStore>,
 ) -> BoxStream<'static, StreamItem> {
-    let (run_id, silence, last) = (run_id.clone(), Heartbeat::every(SILENCE), last_seen(from));
-    let watch = Watch { items, run_id, query, silence, last, ended: false };
+    until_stored_end_after(future::ready(()).boxed(), items, from, run_id, query)
+}
+
+/// The same for a run whose end is told here, unless `left` comes: then only the store may know of it.
+pub(super) fn until_stored_end_after(
+    left: BoxFuture<'static, ()>,
+    items: BoxStream<'static, StreamItem>,
+    from: ResumeFrom,
+    run_id: &RunId,
+    query: Arc<dyn RunQueryStore>,
+) -> BoxStream<'static, StreamItem> {
+    let watch = Watch { items, run_id: run_id.clone(), query, left, silence: None, last: last_seen(from), ended: false };
     stream::unfold(Some(watch), |watch| async { watch?.next().await }).flat_map(stream::iter).boxed()
 }
 
@@ -72,6 +83,8 @@ struct Watch {
     items: BoxStream<'static, StreamItem>,
     run_id: RunId,
     query: Arc<dyn RunQueryStore>,
+    left: BoxFuture<'static, ()>,
+    /// Absent until the run has left.
     silence: Option<Heartbeat>,
     last: Option<EventId>,
     /// The store said so when it was last asked.
@@ -81,6 +94,7 @@ struct Watch {
 impl Watch {
     async fn next(mut self) -> Option<(Vec<StreamItem>, Option<Self>)> {
         loop {
+            let follows = self.silence.is_none();
             let silence = poll_fn(|cx| self.silence.as_mut().map_or(Poll::Pending, |silence| silence.poll(cx)));
             tokio::select! {
                 biased;
@@ -93,6 +107,7 @@ impl Watch {
                     }
                     return Some((vec![item], Some(self)));
                 }
+                () = &mut self.left, if follows => self.silence = Heartbeat::every(SILENCE),
                 () = silence => match self.query.get(&self.run_id, &Owner::None).await {
                     Ok(Some(run)) => {
                         let ended = terminal_of(&run).is_some();
@@ -114,7 +129,7 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::super::recovery::{LOST, ORPHAN_RECOVERED, end_orphan};
-    use super::super::tests::{BEAT, as_user, facade};
+    use super::super::tests::{BEAT, as_user, facade, spec, wait_for_tokens};
     use super::*;
     use crate::runtime::stream_bridge::{EventName, StreamKey};
     use bytes::Bytes;
@@ -146,6 +161,29 @@ mod tests {
             assert_eq!(again.items.filter(|item| std::future::ready(*item != StreamItem::Heartbeat)).collect::<Vec<_>>().await, rest);
         })
         .await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_viewer_of_a_run_that_another_process_took_and_ended_sees_that_end() {
+        for is_noticed_before in [false, true] {
+            as_user(async {
+                let facade = facade();
+                facade.recover().await.unwrap();
+                let (run, stream) = facade.create_and_stream(spec("hang"), BEAT).await.unwrap();
+                wait_for_tokens(&facade, &run.run_id).await;
+                let parts = facade.parts();
+                let other = crate::testkit::node("other");
+                parts.nodes.register(&other, Duration::from_secs(600)).await.unwrap();
+                let taken = parts.create.take_over(&other, parts.clock.now()).await.unwrap().unwrap();
+                while is_noticed_before && facade.live_runs() > 0 {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                end_orphan(&taken.run, ORPHAN_RECOVERED, LOST, parts).await;
+                let items = tokio::time::timeout(Duration::from_secs(60), stream.items.collect::<Vec<_>>()).await.expect("it ends");
+                assert_eq!(items.last(), Some(&StreamItem::End(TerminalKind::Error)), "noticed before: {is_noticed_before}");
+            })
+            .await;
+        }
     }
 
     #[tokio::test]

@@ -12,7 +12,7 @@ use super::parts::RuntimeParts;
 use super::record::RunRecord;
 use super::registry::RunRegistry;
 use super::status::RunStatus;
-use super::stored_end::{last_seen, leftover, terminal_of, until_stored_end};
+use super::stored_end::{last_seen, leftover, terminal_of, until_stored_end, until_stored_end_after};
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::stream_bridge::{BridgeError, ResumeFrom, ResumeResult, StreamItem, Subscription};
@@ -114,7 +114,15 @@ pub(super) fn watched(
     parts: &RuntimeParts,
 ) -> BoxStream<'static, StreamItem> {
     match registry.live(run_id) {
-        Some(_) if !registry.membership.is_shared() => items,
+        Some(live) if !registry.membership.is_shared() => {
+            let left = async move {
+                // Whose end is told here needs no other.
+                if live.ended().await.is_some() {
+                    std::future::pending::<()>().await;
+                }
+            };
+            until_stored_end_after(left.boxed(), items, from, run_id, parts.query.clone())
+        }
         _ => until_stored_end(items, from, run_id, parts.query.clone()),
     }
 }

@@ -15,7 +15,6 @@ use crate::middlewares::DanglingToolCallMiddleware;
 use crate::models::{ChatModel, ModelError, ModelInfo, ModelRequest, ModelStream};
 use crate::runtime::agent::Agent;
 use crate::runtime::process::Process;
-use crate::runtime::runs::Durability;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
 /// What a run does: the calls of each of its turns, then how many words it ends with.
@@ -83,9 +82,7 @@ impl Speaking {
             let at_work = books.speaking.values().filter(|(on, of, by, froze)| {
                 on == thread && of != label && !by.is_dead() && !by.is_frozen() && by.times_frozen() == *froze
             });
-            // One that waits for a checkpoint to be durable does not hear that it is fenced, and listens to the model no more.
-            let waits = |of: &&String| books.asked.get(*of).is_some_and(|asked| asked.durability == Durability::Sync);
-            let others: Vec<String> = at_work.map(|(_, of, ..)| of).filter(|of| !waits(of)).cloned().collect();
+            let others: Vec<String> = at_work.map(|(_, of, ..)| of.clone()).collect();
             // One that comes out of a pause may do a last thing before it notices.
             let others = if process.is_dazed() { Vec::new() } else { others };
             let since = if process.is_dazed() { 0 } else { process.times_frozen() };

@@ -20,17 +20,13 @@ use crate::runtime::runs::store::{
     OwnedRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEvent, RunEventStore, RunListQuery, RunQueryStore, RunStanding,
     StoreError, ToolLedger,
 };
-use crate::runtime::runs::{CancelAction, RunRecord, RunStatus};
+use crate::runtime::runs::{CancelAction, RunRecord};
 
 /// Commits, and looks whether the store should have let it: an attempt that is over writes nothing, and a run ends once.
 async fn judged(stores: Arc<MemoryStores>, world: Arc<World>, commit: RunCommit) -> Result<(), CommitError> {
     let before = RunQueryStore::get(&*stores, &commit.run_id, &Owner::None).await?;
     let (run_id, attempt, end) = (commit.run_id.clone(), commit.attempt, commit.end.as_ref().map(|end| end.status));
-    let back = commit.advance == Some(RunStatus::Pending);
     stores.commit(commit).await?;
-    if back {
-        world.books.lock().given_back.insert(run_id.clone());
-    }
     if let Some(before) = before {
         if before.attempt != attempt {
             world.broken(format_args!("attempt {attempt} wrote run {run_id}, which was at {}", before.attempt));

@@ -89,12 +89,6 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether a run of the thread waited again after it had begun. Another one may begin before it goes on, which then does not
-    /// find its own steps: what it says is not judged until that is mended.
-    fn was_given_back(&self, thread: &ThreadId) -> bool {
-        self.books.given_back.iter().any(|run| self.runs.get(run).is_some_and(|run| run.thread_id == *thread))
-    }
-
     /// A run ends once.
     fn ends(&mut self) {
         for run in self.runs.values() {
@@ -113,8 +107,6 @@ impl Judge<'_> {
             let there = messages.iter().filter(|message| message.is_human() && message.content.text().starts_with(&marked)).count();
             let begun = self.books.said.values().any(|said| said.label == label);
             match (run.stop_reason.as_deref(), run.status) {
-                // One that waits again does not keep others from beginning on what it has left when it is told to go.
-                (Some(ROLLED_BACK), _) if self.books.given_back.contains(&run.run_id) => {}
                 (Some(ROLLED_BACK), _) => self.holds(there == 0, || format!("{label} was undone and is in its thread")),
                 (_, RunStatus::Interrupted) if !begun => self.holds(there <= 1, || format!("{label} is {there} times in its thread")),
                 (_, status) => self.holds(there == 1, || format!("the input of {label} ({status}) is {there} times in its thread")),
@@ -143,9 +135,6 @@ impl Judge<'_> {
         }
         for asked in asked {
             let Some(run) = self.runs.get(&asked.run_id).filter(|run| run.status == RunStatus::Success) else { continue };
-            if self.was_given_back(&asked.thread_id) {
-                continue;
-            }
             let messages = &self.history[&asked.thread_id];
             let marked = format!("{}|", asked.run_id);
             let Some(at) = messages.iter().position(|message| message.content.text().starts_with(&marked)) else { continue };
@@ -220,9 +209,7 @@ impl Judge<'_> {
                 let said = self.books.said.get(id).map(|said| said.text.as_str()).unwrap_or_default();
                 self.holds(said.starts_with(text.as_str()), || format!("a viewer of {} read {text:?}, said was {said:?}", run.run_id));
             }
-            let Some(messages) = self.history.get(&run.thread_id).filter(|_| !view.gapped && !self.was_given_back(&run.thread_id)) else {
-                continue;
-            };
+            let Some(messages) = self.history.get(&run.thread_id).filter(|_| !view.gapped) else { continue };
             for message in messages.iter().filter(|message| message.is_ai()) {
                 let id = message.id.clone().unwrap_or_default();
                 if self.books.said.get(&id).is_some_and(|said| said.label == run.run_id.as_str()) {

@@ -1,7 +1,7 @@
 //! What all nodes of a story share: chance, the true time, the model provider's and the tools' own books, and the trace.
 
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Display;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -53,8 +53,6 @@ pub(super) struct Books {
     pub(super) effects: Vec<Effect>,
     /// How often the end of a run was stored, and as what.
     pub(super) ends: BTreeMap<RunId, Vec<RunStatus>>,
-    /// Runs that waited again after they had begun.
-    pub(super) given_back: BTreeSet<RunId>,
     pub(super) views: Vec<View>,
 }
 

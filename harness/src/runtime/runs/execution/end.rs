@@ -6,6 +6,9 @@ use super::super::status::RunStatus;
 use super::super::store::{CommitError, StoreError};
 use crate::runtime::agent::{AgentError, AgentOutcome, StopKind};
 
+/// The stop reason of a run that the store has no room for.
+pub(super) const STORAGE_FULL: &str = "storage_full";
+
 /// Why streaming stopped.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum StreamEnd {
@@ -79,7 +82,7 @@ impl From<CommitError> for StreamEnd {
             CommitError::Store(StoreError::NotWritable(reason)) => Self::Failed {
                 name: "StorageError".to_owned(),
                 message: format!("the run cannot be stored: {reason}"),
-                stop_reason: Some("storage_full".to_owned()),
+                stop_reason: Some(STORAGE_FULL.to_owned()),
             },
             CommitError::Store(error) => Self::failed("StorageError", format!("the run cannot be stored: {error}")),
             CommitError::AlreadyTerminal(_) | CommitError::Gone(_) => Self::Gone,

@@ -7,13 +7,16 @@ use super::super::bell::Ring;
 use super::super::live::{RunOutcome, RunValues};
 use super::super::observer::{LifecycleKind, RunLifecycleEvent};
 use super::super::record::ThreadStatus;
-use super::super::recovery::ROLLED_BACK;
+use super::super::recovery::{ROLLED_BACK, restored_input};
 use super::super::spec::CancelAction;
 use super::super::status::RunStatus;
-use super::super::store::{CommitError, RunEnd, WebhookCall};
+use super::super::store::{CommitError, RunEnd, StoreError, WebhookCall};
+use super::super::stored_end::terminal_of;
 use super::Execution;
-use super::end::StreamEnd;
+use super::end::{STORAGE_FULL, StreamEnd};
+use super::journal::Unstored;
 use crate::messages::{Message, kwargs};
+use crate::runtime::actor_context::Owner;
 use crate::runtime::agent::{AgentOutcome, StopKind};
 use crate::runtime::checkpoint::PendingTask;
 use crate::runtime::serialization::{error_frame, values_json};
@@ -24,58 +27,73 @@ const OBSERVER_PATIENCE: Duration = Duration::from_secs(5);
 
 impl Execution {
     /// Durable end first, then lifecycle events, then the terminal stream event: who sees the end finds everything in place.
-    #[tracing::instrument(name = "finish", skip_all)]
-    ///
     /// `None` when the run goes on elsewhere.
+    #[tracing::instrument(name = "finish", skip_all)]
     pub(super) async fn finish(&mut self, end: StreamEnd) -> Option<RunOutcome> {
-        let end = self.judge(end);
-        let Some(status) = end.status() else { return self.part(&end).await };
-        let rolled_back = end == StreamEnd::Cancelled(CancelAction::Rollback);
+        let mut end = self.judge(end);
+        let Some(mut status) = end.status() else { return self.part(&end).await };
+        let rolled_back = is_undone(&end);
         if !rolled_back {
             self.settle(&end).await;
         }
-        let error = error_of(&end);
-        self.callbacks.events.run_ended(status.as_str(), error.as_ref().map(|(name, text)| (name.as_str(), text.as_str())));
-        let rows = if rolled_back { Vec::new() } else { self.callbacks.flush() };
-        self.journal.events(rows);
-        let nodes_due = if rolled_back { self.progress.due_before } else { !self.progress.next.is_empty() };
-        let run_end = RunEnd {
-            status,
-            error: error.as_ref().map(|(_, text)| text.clone()),
-            error_name: error.as_ref().map(|(name, _)| name.clone()),
-            stop_reason: stop_reason(&end),
-            completion: self.callbacks.completion_data(),
-            thread_status: thread_status(status, nodes_due, rolled_back),
-            title: self.title(rolled_back),
-            webhook: self.webhook(&end, rolled_back, error.as_ref()),
-            discard_checkpoints: rolled_back,
-            forget_calls: self.record.attempt > 1 || self.journal.has_calls(),
-        };
-        let state = if rolled_back { &self.progress.before } else { &self.progress.state };
-        let outcome = RunOutcome {
-            status,
-            error: error.clone().filter(|_| matches!(status, RunStatus::Error | RunStatus::Timeout) && !rolled_back),
-            values: Some(RunValues { state: state.clone(), questions: end.questions().to_vec() }),
-        };
-        match self.journal.finish(run_end.clone()).await {
+        let mut stored = self.journal.confirm_steps().await;
+        if stored.is_ok() {
+            let error = error_of(&end);
+            let error = error.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
+            self.callbacks.events.run_ended(status.as_str(), error);
+            let rows = if rolled_back { Vec::new() } else { self.callbacks.flush() };
+            self.journal.events(rows);
+            stored = self.journal.finish(self.run_end(&end, status)).await;
+        }
+        if let Err(Unstored::Steps(error)) = stored {
+            tracing::error!(%error, "steps of the run cannot be stored and are given up");
+            end = without_steps(end, &error);
+            status = end.status()?;
+            let input = if rolled_back { Default::default() } else { restored_input(&self.record, &self.parts).await };
+            stored = self.journal.finish_without_steps(self.run_end(&end, status), input).await;
+        }
+        match stored {
             Ok(()) => {}
-            Err(CommitError::Store(error)) => {
+            Err(Unstored::Steps(error) | Unstored::Refused(CommitError::Store(error))) => {
                 tracing::error!(%error, "the end of the run cannot be stored; it is recovered at the next start");
                 return None;
             }
-            Err(refused) => {
+            Err(Unstored::Refused(refused)) => {
                 tracing::warn!(reason = %refused, "the end of the run was refused");
-                let end = StreamEnd::from(refused);
-                return self.part(&end).await;
+                return self.part(&refused.into()).await;
             }
         }
         self.live.set_status(status);
         if rolled_back && let Err(error) = self.parts.events.delete_run(&self.plan.thread_id, &self.plan.run_id).await {
             tracing::warn!(%error, "the journal rows of a rolled-back run stay");
         }
-        self.tell_end(&end, &run_end).await;
-        self.publish_end(&end, error).await;
-        Some(outcome)
+        self.tell_end(&end, &self.run_end(&end, status)).await;
+        let error = error_of(&end);
+        self.publish_end(&end, error.clone()).await;
+        let state = if rolled_back { &self.progress.before } else { &self.progress.state };
+        Some(RunOutcome {
+            status,
+            error: error.filter(|_| matches!(status, RunStatus::Error | RunStatus::Timeout) && !rolled_back),
+            values: Some(RunValues { state: state.clone(), questions: end.questions().to_vec() }),
+        })
+    }
+
+    /// What the store is to say of the end.
+    fn run_end(&self, end: &StreamEnd, status: RunStatus) -> RunEnd {
+        let (rolled_back, error) = (is_undone(end), error_of(end));
+        let nodes_due = if rolled_back { self.progress.due_before } else { !self.progress.next.is_empty() };
+        RunEnd {
+            status,
+            stop_reason: stop_reason(end),
+            completion: self.callbacks.completion_data(),
+            thread_status: thread_status(status, nodes_due, rolled_back),
+            title: self.title(rolled_back),
+            webhook: self.webhook(end, rolled_back, error.as_ref()),
+            discard_checkpoints: rolled_back,
+            forget_calls: self.record.attempt > 1 || self.journal.has_calls(),
+            error_name: error.as_ref().map(|(name, _)| name.clone()),
+            error: error.map(|(_, text)| text),
+        }
     }
 
     /// Lets go of a run that is not ours to end.
@@ -89,9 +107,7 @@ impl Execution {
             }
             StreamEnd::Gone => {
                 tracing::warn!("the run was deleted, or ended by somebody else; nothing more is written");
-                let _ended_before = self.parts.bridge.publish_terminal(&self.key, TerminalKind::Cancel, None).await;
-                let error = ("RunLost".to_owned(), "the run was deleted or ended by somebody else".to_owned());
-                Some(RunOutcome { status: RunStatus::Error, error: Some(error), values: None })
+                self.tell_stored_end().await
             }
             _ => {
                 tracing::warn!("the run belongs to another attempt; nothing more is written");
@@ -100,10 +116,30 @@ impl Execution {
         }
     }
 
+    /// Tells viewers how somebody else has ended the run. Who waits here asks the store, unless the run was deleted.
+    async fn tell_stored_end(&mut self) -> Option<RunOutcome> {
+        let stored = match self.parts.query.get(&self.record.run_id, &Owner::None).await {
+            Ok(stored) => stored,
+            Err(error) => {
+                tracing::warn!(%error, "how the run ended cannot be read; who follows it asks again");
+                return None;
+            }
+        };
+        let kind = stored.as_ref().map_or(Some(TerminalKind::Cancel), terminal_of)?;
+        let failed = stored.as_ref().filter(|_| kind == TerminalKind::Error);
+        let data = failed.map(|run| error_frame(run.error_name(), run.error.as_deref().unwrap_or("the run failed")).data.into_bytes());
+        // Whoever ended it may have told already.
+        let _told_before = self.parts.bridge.publish_terminal(&self.key, kind, data).await;
+        self.always_after().await;
+        let error = ("RunLost".to_owned(), "the run was deleted".to_owned());
+        stored.is_none().then_some(RunOutcome { status: RunStatus::Error, error: Some(error), values: None })
+    }
+
     /// Gives the run back where its last step ended. What was said since is said again by who goes on with it.
     async fn hand_over(&mut self) -> Result<(), CommitError> {
+        self.journal.adds_up_to(self.callbacks.completion_data());
         if let Some(held) = self.held.take() {
-            self.journal.checkpoint(held).await?;
+            self.journal.checkpoint(held);
         }
         while let Ok(line) = self.lines.try_recv() {
             self.journal.call(line);
@@ -174,7 +210,7 @@ impl Execution {
         }
         let saved = if self.is_changed() { self.save().await } else { Ok(()) };
         if let Some(held) = self.held.take() {
-            self.journal.checkpoint(held).await?;
+            self.journal.checkpoint(held);
         }
         saved
     }
@@ -259,6 +295,22 @@ impl Execution {
     }
 }
 
+fn is_undone(end: &StreamEnd) -> bool {
+    *end == StreamEnd::Cancelled(CancelAction::Rollback)
+}
+
+/// How a run ends whose steps are lost: one that was to be undone needs none, any other says so.
+fn without_steps(end: StreamEnd, error: &StoreError) -> StreamEnd {
+    if is_undone(&end) {
+        return end;
+    }
+    StreamEnd::Failed {
+        name: "StorageError".to_owned(),
+        message: format!("the last steps of the run could not be stored and are lost: {error}"),
+        stop_reason: matches!(error, StoreError::NotWritable(_)).then(|| STORAGE_FULL.to_owned()),
+    }
+}
+
 fn fallback_text(message: &Message, key: &str) -> Option<String> {
     message.additional_kwargs.get(key).and_then(serde_json::Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
 }
@@ -291,3 +343,7 @@ fn thread_status(status: RunStatus, nodes_due: bool, rolled_back: bool) -> Threa
         (false, due) => ThreadStatus::after(status, due),
     }
 }
+
+#[cfg(test)]
+#[path = "finish_tests.rs"]
+mod tests;

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::super::parts::RuntimeParts;
 use super::super::record::{RunCompletionData, RunRecord};
-use super::super::recovery::until_stored;
+use super::super::recovery::{END_LATER, until_stored};
 use super::super::status::RunStatus;
 use super::super::store::{CallProgress, CommitError, NewRunEvent, RunCommit, RunEnd, StoreError};
 use crate::runtime::agent::CallLine;
@@ -17,7 +17,7 @@ use crate::runtime::tasks::{TaskKind, TaskPanicked};
 
 /// How long writes gather before they go out by themselves: a short run then needs two commits, accepted and ended.
 const LINGER: Duration = Duration::from_millis(25);
-/// How long the end of a run is tried again while the store is away.
+/// How long the end of a run is tried again while the store answers with an error.
 const END_PATIENCE: Duration = Duration::from_secs(60);
 /// How long giving a run back is tried.
 const GIVE_BACK_PATIENCE: Duration = Duration::from_secs(2);
@@ -29,6 +29,15 @@ const OUTAGE_PATIENCE: Duration = Duration::from_secs(60);
 /// A commit under way; one that failed comes back with what it was to write.
 type Commit = JoinHandle<Result<Result<(), (CommitError, RunCommit)>, TaskPanicked>>;
 
+/// Why a run could not be stored to its end.
+#[derive(Debug)]
+pub(super) enum Unstored {
+    /// The store does not take its steps although it answers: it has to end without them, and must not end well.
+    Steps(StoreError),
+    /// It is not ours to end, or the process ends first.
+    Refused(CommitError),
+}
+
 /// Gathers and commits.
 #[derive(Debug)]
 pub(super) struct Journal {
@@ -37,6 +46,8 @@ pub(super) struct Journal {
     /// A commit that the store did not confirm. It may have been written all the same, so it is sent again as it was, and
     /// before anything else: what comes later builds on it.
     unconfirmed: Option<RunCommit>,
+    /// Why steps are gone that were sent.
+    dropped: Option<StoreError>,
     /// Since when no commit is confirmed.
     failing_since: Option<Instant>,
     due: Option<Instant>,
@@ -55,6 +66,7 @@ impl Journal {
             parts,
             gathered,
             unconfirmed: None,
+            dropped: None,
             failing_since: None,
             due: None,
             in_flight: None,
@@ -76,12 +88,8 @@ impl Journal {
         }
     }
 
-    /// Takes a checkpoint. The writer may be one step behind, no more: with a commit under way and a checkpoint waiting
-    /// already, this waits for the commit.
-    pub(super) async fn checkpoint(&mut self, write: CheckpointWrite) -> Result<(), CommitError> {
-        let behind = !self.gathered.checkpoints.is_empty() && self.in_flight.is_some();
-        let settled = if behind { self.settle().await } else { Ok(()) };
-        // Taken even when the store fails: the next one builds on it.
+    /// Takes a checkpoint.
+    pub(super) fn checkpoint(&mut self, write: CheckpointWrite) {
         match self.gathered.checkpoints.iter().position(|held| held.meta.checkpoint_id == write.meta.checkpoint_id) {
             Some(at) => {
                 let held = self.gathered.checkpoints.remove(at);
@@ -90,7 +98,12 @@ impl Journal {
             None => self.gathered.checkpoints.push(write),
         }
         self.set_due();
-        settled
+    }
+
+    /// The writer may be one step behind, no more: with a commit under way and more than one checkpoint behind it, this waits for
+    /// the commit. Safe to drop.
+    pub(super) async fn keeps_up(&mut self) -> Result<(), CommitError> {
+        if self.gathered.checkpoints.len() > 1 { self.settle().await } else { Ok(()) }
     }
 
     /// Takes what the run adds up to so far; it is written with what comes next.
@@ -111,7 +124,7 @@ impl Journal {
         self.has_calls
     }
 
-    /// Waits until all that was handed over is durable.
+    /// Waits until all that was handed over is durable. Safe to drop.
     pub(super) async fn settled(&mut self) -> Result<(), CommitError> {
         self.confirmed().await?;
         self.send();
@@ -154,35 +167,45 @@ impl Journal {
         }
     }
 
-    /// Writes everything that is left, and the end. While the store is away this is tried again for a bounded time; then what
-    /// cannot be written is given up for the end, and the end alone is tried for as long as the process lives.
-    pub(super) async fn finish(&mut self, end: RunEnd) -> Result<(), CommitError> {
+    /// Waits until no step that was sent is in doubt, for the run is about to end. See [`Unstored`].
+    pub(super) async fn confirm_steps(&mut self) -> Result<(), Unstored> {
         match self.settle().await {
             Ok(()) | Err(CommitError::Store(_)) => {}
-            refused => return refused,
+            Err(refused) => return Err(Unstored::Refused(refused)),
         }
-        let deadline = Instant::now() + END_PATIENCE;
-        if let Some(unconfirmed) = self.unconfirmed.take() {
-            match self.persist(unconfirmed.clone(), deadline).await {
-                Ok(()) => {}
-                Err(CommitError::Store(error)) => {
-                    tracing::error!(%error, "a step of the run cannot be stored and is given up");
-                    self.gathered.advance = self.gathered.advance.or(unconfirmed.advance);
-                    self.gathered.checkpoints.clear();
-                }
-                refused => return refused,
-            }
+        if let Some(why) = &self.dropped {
+            return Err(Unstored::Steps(why.clone()));
         }
+        let Some(unconfirmed) = self.unconfirmed.take() else { return Ok(()) };
+        let advance = unconfirmed.advance;
+        let stored = self.outlast(unconfirmed).await;
+        if stored.is_err() {
+            self.gathered.advance = self.gathered.advance.or(advance);
+        }
+        stored
+    }
+
+    /// Writes everything that is left, and the end. See [`Unstored`].
+    pub(super) async fn finish(&mut self, end: RunEnd) -> Result<(), Unstored> {
         self.number();
         self.gathered.calls.clear();
         self.gathered.end = Some(end);
-        match self.persist(self.gathered.clone(), deadline).await {
-            Err(CommitError::Store(error)) => {
-                tracing::error!(%error, "the end of the run cannot be stored yet");
-                let bare = RunCommit { events: Vec::new(), checkpoints: Vec::new(), ..self.gathered.clone() };
-                // Nobody is told of an end that is not stored.
-                until_stored(&bare, &self.parts).await
-            }
+        self.outlast(self.gathered.clone()).await
+    }
+
+    /// Writes the end of a run whose steps the store does not take, with its input in their place, or without if it does not take
+    /// that. Tried for as long as the process lives.
+    pub(super) async fn finish_without_steps(
+        &mut self,
+        end: RunEnd,
+        (checkpoints, events): (Vec<CheckpointWrite>, Vec<NewRunEvent>),
+    ) -> Result<(), Unstored> {
+        self.number();
+        self.gathered.calls.clear();
+        let bare = RunCommit { events: Vec::new(), checkpoints: Vec::new(), end: Some(end), ..self.gathered.clone() };
+        match self.outlast(RunCommit { events, checkpoints, ..bare.clone() }).await {
+            // Nobody is told of an end that is not stored.
+            Err(Unstored::Steps(_)) => until_stored(&bare, &self.parts).await.map_err(Unstored::Refused),
             ended => ended,
         }
     }
@@ -190,27 +213,54 @@ impl Journal {
     /// Writes everything that is left, and gives the run back for another process to go on with. For a short time only: a
     /// process that cannot do it is found dead soon.
     pub(super) async fn give_back(&mut self) -> Result<(), CommitError> {
-        self.settle().await?;
+        let deadline = Instant::now() + GIVE_BACK_PATIENCE;
+        let settled = tokio::time::timeout_at(deadline, self.settle()).await;
+        settled.unwrap_or_else(|_| Err(StoreError::Unavailable("the commit under way is not answered".to_owned()).into()))?;
+        if let Some(unconfirmed) = self.unconfirmed.take() {
+            self.persist(unconfirmed, deadline).await?;
+        }
         self.number();
         // Their effects did not begin, for nobody has answered.
         self.gathered.calls.retain(|call| call.progress != CallProgress::Started);
-        self.persist(self.gathered.clone().giving_back(), Instant::now() + GIVE_BACK_PATIENCE).await
+        self.persist(self.gathered.clone().giving_back(), deadline).await
     }
 
     /// Commits, again and again until `deadline` while the store fails.
     async fn persist(&self, mut commit: RunCommit, deadline: Instant) -> Result<(), CommitError> {
-        let mut tried = false;
         loop {
             commit.at = self.parts.clock.now();
             match self.parts.commit.commit(commit.clone()).await {
                 Err(CommitError::Store(error)) if Instant::now() < deadline => {
                     tracing::warn!(%error, "the run is not stored yet");
-                    tried = true;
                     tokio::time::sleep(RETRY).await;
                 }
-                // The reply to an earlier try was lost, its writing was not.
-                Err(CommitError::AlreadyTerminal(_)) if tried && commit.end.is_some() => return Ok(()),
                 ended => return ended,
+            }
+        }
+    }
+
+    /// Commits, again and again: while the store is away for as long as the process lives, and for a bounded time while it
+    /// answers with an error.
+    async fn outlast(&self, mut commit: RunCommit) -> Result<(), Unstored> {
+        let (stop, began) = (self.parts.tasks.token(), Instant::now());
+        let mut failing_since = None;
+        loop {
+            commit.at = self.parts.clock.now();
+            let error = match self.parts.commit.commit(commit.clone()).await {
+                Ok(()) => return Ok(()),
+                Err(CommitError::Store(error)) => error,
+                Err(refused) => return Err(Unstored::Refused(refused)),
+            };
+            tracing::warn!(%error, "the run is not stored yet");
+            match &error {
+                StoreError::Unavailable(_) => failing_since = None,
+                _ if failing_since.get_or_insert_with(Instant::now).elapsed() < END_PATIENCE => {}
+                _ => return Err(Unstored::Steps(error)),
+            }
+            if began.elapsed() < END_PATIENCE {
+                tokio::time::sleep(RETRY).await;
+            } else if stop.run_until_cancelled(tokio::time::sleep(END_LATER)).await.is_none() {
+                return Err(Unstored::Refused(error.into()));
             }
         }
     }
@@ -280,7 +330,11 @@ impl Journal {
                     error => Err(error),
                 }
             }
-            Ok(Err(panicked)) => Err(StoreError::Failed(panicked.to_string()).into()),
+            Ok(Err(panicked)) => {
+                let why = StoreError::Failed(panicked.to_string());
+                self.dropped = Some(why.clone());
+                Err(why.into())
+            }
             Err(gone) => Err(StoreError::Unavailable(gone.to_string()).into()),
         }
     }

@@ -187,10 +187,10 @@ impl Execution {
             return Ok(());
         }
         self.journal.adds_up_to(self.callbacks.completion_data());
-        self.journal.checkpoint(write).await?;
-        if self.plan.durability == Durability::Sync {
-            self.journal.settled().await?;
-        }
-        Ok(())
+        self.journal.checkpoint(write);
+        let (token, waits) = (&self.live.token, self.plan.durability == Durability::Sync);
+        let stored = async { if waits { self.journal.settled().await } else { self.journal.keeps_up().await } };
+        // Who is told to stop waits no longer: what comes next hears of it and writes the rest, or does not.
+        Ok(token.run_until_cancelled(stored).await.unwrap_or(Ok(()))?)
     }
 }

@@ -93,7 +93,8 @@ pub struct Claimed {
 /// Admits runs, and gives those that wait to who starts them.
 ///
 /// Runs of a thread begin in the order in which they were admitted, one at a time, whatever clock made their `created_at`; one that
-/// waits for its time lets those behind it pass until then. Different threads are independent. A run that cannot be read is ended
+/// waits for its time lets those behind it pass until then. One that was given back keeps its thread: until it has gone on, or has
+/// ended if it was told to stop, no other run begins there. Different threads are independent. A run that cannot be read is ended
 /// as an error by who finds it, and keeps nobody waiting.
 #[async_trait]
 pub trait RunCreateStore: Send + Sync + std::fmt::Debug {
@@ -103,8 +104,8 @@ pub trait RunCreateStore: Send + Sync + std::fmt::Debug {
     /// makes its run is kept with it.
     async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError>;
 
-    /// Takes the first run of a thread that waits, is due at `now`, was not told to stop, and whose thread's slot is free. It is `starting`
-    /// then, `updated_at` is `now`, and no other call gets it.
+    /// Takes a run that waits, is due at `now`, was not told to stop, and whose thread's slot is free: of a thread the one that was
+    /// given back, or else the first. It is `starting` then, `updated_at` is `now`, and no other call gets it.
     async fn claim(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError>;
 
     /// Takes the oldest run whose owner no longer lives, whether it was told to stop or not. Its attempt is one higher then, so
@@ -218,7 +219,7 @@ pub trait RunQueryStore: Send + Sync + std::fmt::Debug {
     /// A thread's runs, newest first.
     async fn list(&self, thread: &ThreadId, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError>;
 
-    /// An unfinished run of the thread: the one that holds the slot, or else the first that waits.
+    /// An unfinished run of the thread: the one that holds it, or else the first that waits.
     async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError>;
 
     /// Where the owner's runs stand that are not over, oldest first; of one thread if asked. Nothing else of them is read.
