@@ -235,7 +235,7 @@ fn put_off<'a>(tx: &'a DatabaseTransaction, failure: &'a Failure) -> Done<'a, ()
 #[cfg(test)]
 mod tests {
     use harness::runtime::runs::RunStatus;
-    use harness::runtime::runs::store::{RunCommitStore, RunCreateStore, RunEnd};
+    use harness::runtime::runs::store::{RunCommit, RunCommitStore, RunCreateStore, RunEnd};
     use harness::runtime::tasks::Tasks;
     use harness::testkit::{at, commit_of, end_in, new_run, run};
     use sea_orm::ConnectionTrait;

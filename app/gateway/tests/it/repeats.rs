@@ -152,7 +152,8 @@ async fn a_request_that_was_refused_may_be_sent_again() {
 async fn a_thread_with_a_seed_is_made_once_and_seeded_when_its_key_is_known() {
     let gateway = Gateway::new();
     let message = json!({ "type": "human", "content": "hello" });
-    let body = json!({ "supersteps": [{ "updates": [{ "values": { "messages": [message] }, "as_node": "__input__" }] }] });
+    let steps = json!([{ "updates": [{ "values": { "messages": [message] }, "as_node": "__input__" }] }]);
+    let body = json!({ "metadata": { "graph_id": "lead_agent" }, "supersteps": steps });
     let twins = join_all((0..4).map(|_| named(&gateway, "/threads", "seed", &body))).await;
     let first = twins[0].json()["thread_id"].clone();
     for twin in &twins {

@@ -134,10 +134,10 @@ async fn seeded(
     dialect: Dialect,
 ) -> Result<ThreadRecord, ApiError> {
     let made = seed(&state, &record, request.as_ref(), &steps, dialect).await;
-    if made.is_err() {
-        if let Err(error) = state.threads.delete(&record.thread_id, &Owner::Auto).await {
-            tracing::error!(thread_id = %record.thread_id, %error, "a thread that could not be seeded cannot be deleted");
-        }
+    if made.is_err()
+        && let Err(error) = state.threads.delete(&record.thread_id, &Owner::Auto).await
+    {
+        tracing::error!(thread_id = %record.thread_id, %error, "a thread that could not be seeded cannot be deleted");
     }
     made
 }
