@@ -44,6 +44,8 @@ pub(super) enum Chapter {
     Tokens,
     /// 1000 streams at a token every 10 ms.
     Live,
+    /// Thousands of viewers of one run.
+    Viewers,
 }
 
 /// A process of the benchmark that is this program again.

@@ -16,6 +16,7 @@ mod provider;
 mod relay;
 mod report;
 mod subject;
+mod viewers;
 
 use std::{
     path::{Path, PathBuf},
@@ -81,7 +82,7 @@ fn storages(arguments: &Arguments) -> anyhow::Result<Vec<(&'static str, PathBuf)
 async fn measure_on(arguments: &Arguments, parts: &Parts, name: &'static str, folder: &Path) -> anyhow::Result<StorageReport> {
     eprintln!("storage: {name} ({})", folder.display());
     let fdatasync = disk::fdatasync_p50(folder).with_context(|| format!("measuring {}", folder.display()))?;
-    let mut section = StorageReport { name, folder: folder.to_owned(), fdatasync, start: None, comparisons: Vec::new() };
+    let mut section = StorageReport { name, folder: folder.to_owned(), fdatasync, start: None, viewers: None, comparisons: Vec::new() };
     let mut subject = match &arguments.gateway {
         Some(binary) => Some(Subject::launch(binary, folder, parts.provider.address()).await?),
         None => None,
@@ -108,6 +109,14 @@ async fn measure_on(arguments: &Arguments, parts: &Parts, name: &'static str, fo
         if section.failed_runs() > 0 {
             eprintln!("the gateway printed:\n{}", subject.logs());
         }
+        subject.stop().await?;
+    }
+    // A process of its own: memory that others have left behind would hide what viewers need.
+    if let Some(binary) = arguments.gateway.as_deref().filter(|_| arguments.includes(Chapter::Viewers)) {
+        eprintln!("  viewers");
+        let subject = Subject::launch(binary, folder, parts.provider.address()).await?;
+        let measured = viewers::measure(subject.address(), subject.pid()?).await;
+        section.viewers = Some(measured.with_context(|| format!("the gateway printed:\n{}", subject.logs()))?);
         subject.stop().await?;
     }
     Ok(section)

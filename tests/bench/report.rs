@@ -11,6 +11,7 @@ use super::{
     figures::{Figures, Spread},
     load::Load,
     subject::StartFigures,
+    viewers::ViewerFigures,
 };
 
 /// Everything that was measured.
@@ -27,6 +28,7 @@ pub(super) struct StorageReport {
     /// Median of a 4 KiB append and fdatasync.
     pub(super) fdatasync: Duration,
     pub(super) start: Option<StartFigures>,
+    pub(super) viewers: Option<ViewerFigures>,
     pub(super) comparisons: Vec<Comparison>,
 }
 
@@ -67,6 +69,9 @@ impl StorageReport {
             writeln!(f, "- start to ready, fresh database: {}", time(start.fresh))?;
             writeln!(f, "- start to ready, existing database: {}", time(start.existing))?;
             writeln!(f, "- resident when ready: {}", megabytes(start.idle))?;
+        }
+        if let Some(viewers) = &self.viewers {
+            write!(f, "{viewers}")?;
         }
         if self.comparisons.is_empty() {
             return Ok(());
@@ -213,7 +218,7 @@ mod tests {
     #[test]
     fn the_disk_allows_two_waits_per_run_and_client() {
         let fdatasync = Duration::from_millis(2);
-        let storage = StorageReport { name: "disk", folder: PathBuf::new(), fdatasync, start: None, comparisons: vec![] };
+        let storage = StorageReport { name: "disk", folder: PathBuf::new(), fdatasync, start: None, viewers: None, comparisons: vec![] };
         assert_eq!(storage.disk_allows(16).round(), 4000.0);
     }
 }

@@ -64,6 +64,10 @@ impl Seen {
         self.unnumbered.iter().any(|name| name == "end" || name == "gap")
     }
 
+    pub(crate) fn has_a_gap(&self) -> bool {
+        self.unnumbered.iter().any(|name| name == "gap")
+    }
+
     fn cursor(&self) -> Option<String> {
         let (number, attempt) = self.connections.iter().flatten().last()?;
         Some(format!("{number}-{attempt}"))

@@ -46,6 +46,9 @@ async fn a_key_acts_for_its_user_in_either_header() {
             assert_eq!(rig.ask("/threads", &[wrong]).await, Err(401), "{wrong:?}");
         }
         assert_eq!(rig.ask("/ok", &[("x-api-key", "x")]).await, Err(401));
+        for probe in PROBED {
+            assert_eq!(rig.ask(probe, &[("x-api-key", "x")]).await, Ok(DEFAULT_USER_ID.to_owned()), "{probe}");
+        }
     }
 }
 

@@ -231,8 +231,13 @@ impl ApiError {
             tracing::error!(status = status.as_u16(), error = %self, "request failed");
         }
         let mut response = (status, axum::Json(json!({ "detail": self.detail(dialect) }))).into_response();
-        if let Self::TooManyFailures { retry_after_secs } = self {
-            response.headers_mut().insert(header::RETRY_AFTER, (*retry_after_secs).into());
+        let retry_after_secs = match self {
+            Self::TooManyFailures { retry_after_secs } => Some(*retry_after_secs),
+            Self::Unavailable(_) => Some(1),
+            _ => None,
+        };
+        if let Some(seconds) = retry_after_secs {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }
         response
     }

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 /// How long a part may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 /// Who asks again within this gets the same findings: probes are no load.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -82,7 +82,13 @@ impl Health {
         let parts = runs.parts();
         let database = async { parts.nodes.list().await.map(drop).map_err(|error| error.to_string()) };
         let bridge = async { parts.bridge.ping().await.map_err(|error| error.to_string()) };
-        let lease = async { if runs.lease().is_none_or(|lease| lease.holds()) { Ok(()) } else { Err("it lapsed".to_owned()) } };
+        let lease = async {
+            match runs.lease() {
+                _ if runs.is_displaced() => Err("another process has taken the store".to_owned()),
+                Some(lease) if !lease.holds() => Err("it lapsed".to_owned()),
+                _ => Ok(()),
+            }
+        };
         let (database, bridge, lease) =
             tokio::join!(ask("database", true, database), ask("stream_bridge", false, bridge), ask("lease", true, lease));
         let findings = vec![database, bridge, lease];

@@ -16,6 +16,9 @@ use crate::tx::Writes;
 
 /// How long the one connection is waited for, or a new one.
 const DIAL_LIMIT: Duration = Duration::from_secs(5);
+/// How long a connection may take to come to rest after its use. A query that was given up may still be under way there, and whoever
+/// needs the one connection would wait for it.
+const REST_LIMIT: Duration = Duration::from_secs(1);
 /// A session that was cut off here may live on at the server; it is told to end and gets so long for it.
 const FAREWELLS: u32 = 10;
 const FAREWELL: Duration = Duration::from_millis(50);
@@ -50,6 +53,12 @@ impl Keeper {
                         connection.ping().await?;
                     }
                     Ok(true)
+                })
+            })
+            .after_release(|connection, _| {
+                Box::pin(async move {
+                    let rest = tokio::time::timeout(REST_LIMIT, connection.ping()).await;
+                    rest.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map(|()| true)
                 })
             })
             .after_connect(move |connection, _| {
@@ -113,7 +122,8 @@ impl SessionLock {
         let former = {
             let mut state = self.state.lock();
             state.held = false;
-            state.session.take()
+            // Kept until another session has the lock: it may take several connections to end this one.
+            state.session.clone()
         };
         let Some((process, since)) = former else { return self.take(connection).await };
         sqlx::query(END_FORMER).bind(process).bind(since).execute(&mut *connection).await?;

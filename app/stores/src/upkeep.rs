@@ -7,10 +7,11 @@ use chrono::{DateTime, Utc};
 use deerflow_domain::upkeep::UpkeepStore;
 use futures_util::future::BoxFuture;
 use harness::runtime::runs::store::StoreError;
-use sea_orm::{ConnectionTrait, DatabaseTransaction, Statement, Value};
+use sea_orm::{ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbErr, QueryResult, Statement, Value};
 
 use crate::connect::Database;
 use crate::entity::micros;
+use crate::error::read;
 use crate::nodes::now_of;
 use crate::script::Script;
 use crate::tx::TxError;
@@ -38,7 +39,13 @@ impl UpkeepStore for SqlUpkeepStore {
     }
 
     async fn forget_events(&self, before: DateTime<Utc>, most: usize) -> Result<usize, StoreError> {
-        self.db.writes().run((micros(before), i64::try_from(most).unwrap_or(i64::MAX)), forget_events).await
+        let mut gone = 0;
+        while gone < most {
+            let left = i64::try_from(most - gone).unwrap_or(i64::MAX);
+            let Some(found) = read(look(self.db.reads(), micros(before), left).await)? else { break };
+            gone += self.db.writes().run(found, forget).await?;
+        }
+        Ok(gone)
     }
 }
 
@@ -57,18 +64,87 @@ fn take_duty<'a>(tx: &'a DatabaseTransaction, (duty, holder, ttl): &'a (String, 
     })
 }
 
-/// The runs come from an index of their own, their rows from the journal's.
-const FORGET_EVENTS: &str = "\
-    DELETE FROM run_events WHERE (thread_id, seq) IN (\
-        SELECT run_events.thread_id, run_events.seq FROM runs \
-        JOIN run_events ON run_events.thread_id = runs.thread_id AND run_events.run_id = runs.run_id \
-        WHERE runs.status NOT IN ('pending', 'starting', 'running') AND runs.updated_at <= ? LIMIT ?) \
-    RETURNING 'gone'";
+/// How far journals were looked through: up to this run, in the order of [`NEXT_OVER`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mark {
+    updated_at: i64,
+    run_id: String,
+}
 
-fn forget_events<'a>(tx: &'a DatabaseTransaction, (before, most): &'a (i64, i64)) -> Done<'a, usize> {
+/// The row of `duties` that keeps the mark: the run as its holder, the end of it as its time.
+const MARK: &str = "journals looked through";
+/// Runs that are looked through at a time.
+const RUNS: i64 = 200;
+
+const READ_MARK: &str = "SELECT held_until, holder FROM duties WHERE name = $1";
+
+/// Runs that are over, behind a mark, by an index of their own.
+const NEXT_OVER: &str = "\
+    SELECT updated_at, run_id, thread_id FROM runs \
+    WHERE status NOT IN ('pending', 'starting', 'running') AND updated_at <= $1 \
+        AND updated_at >= $2 AND (updated_at > $2 OR run_id > $3) \
+    ORDER BY updated_at, run_id LIMIT $4";
+
+const ROWS_OF_RUN: &str = "SELECT seq FROM run_events WHERE thread_id = $1 AND run_id = $2 ORDER BY seq LIMIT $3";
+
+/// Rows of one run, to the last of those that were found.
+#[derive(Debug)]
+struct Found {
+    thread_id: String,
+    run_id: String,
+    last_seq: i64,
+}
+
+/// What a look found, and the run up to which nothing is left then.
+type Look = (Vec<Found>, Option<Mark>);
+
+/// Looks outside of the writer for up to `most` rows of runs that were over at `before`; nothing where no runs are left.
+async fn look(reads: &DatabaseConnection, before: i64, most: i64) -> Result<Option<Look>, DbErr> {
+    let mark = match ask(reads, READ_MARK, [MARK.into()]).await?.first() {
+        Some(row) => Mark { updated_at: row.try_get_by_index(0)?, run_id: row.try_get_by_index(1)? },
+        None => Mark { updated_at: i64::MIN, run_id: String::new() },
+    };
+    let runs = ask(reads, NEXT_OVER, [before.into(), mark.updated_at.into(), mark.run_id.into(), RUNS.into()]).await?;
+    if runs.is_empty() {
+        return Ok(None);
+    }
+    let (mut found, mut left, mut emptied) = (Vec::new(), most, None);
+    for run in runs {
+        let run_id: String = run.try_get_by_index(1)?;
+        let thread_id: String = run.try_get_by_index(2)?;
+        let rows = ask(reads, ROWS_OF_RUN, [thread_id.as_str().into(), run_id.as_str().into(), left.into()]).await?;
+        if let Some(last) = rows.last() {
+            found.push(Found { thread_id, run_id: run_id.clone(), last_seq: last.try_get_by_index(0)? });
+        }
+        left -= i64::try_from(rows.len()).unwrap_or(i64::MAX);
+        // It may have more.
+        if left <= 0 {
+            break;
+        }
+        emptied = Some(Mark { updated_at: run.try_get_by_index(0)?, run_id });
+    }
+    Ok(Some((found, emptied)))
+}
+
+async fn ask<const N: usize>(reads: &DatabaseConnection, sql: &str, values: [Value; N]) -> Result<Vec<QueryResult>, DbErr> {
+    reads.query_all_raw(Statement::from_sql_and_values(reads.get_database_backend(), sql, values)).await
+}
+
+const FORGET_EVENTS: &str = "DELETE FROM run_events WHERE thread_id = ? AND run_id = ? AND seq <= ? RETURNING 'gone'";
+
+const SET_MARK: &str = "\
+    INSERT INTO duties (name, holder, held_until) VALUES (?, ?, ?) \
+    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until";
+
+fn forget<'a>(tx: &'a DatabaseTransaction, (found, mark): &'a Look) -> Done<'a, usize> {
     Box::pin(async move {
         let mut script = Script::new(tx);
-        script.add(FORGET_EVENTS, [(*before).into(), (*most).into()]);
+        for Found { thread_id, run_id, last_seq } in found {
+            script.add(FORGET_EVENTS, [thread_id.as_str().into(), run_id.as_str().into(), (*last_seq).into()]);
+        }
+        if let Some(mark) = mark {
+            script.add(SET_MARK, [MARK.into(), mark.run_id.as_str().into(), mark.updated_at.into()]);
+        }
         Ok(script.run(tx).await?.len())
     })
 }

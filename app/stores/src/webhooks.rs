@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use harness::ids::RunId;
-use harness::runtime::runs::store::{RunCommit, StoreError, WebhookCall, WebhookDelivery, WebhookLetter, WebhookOutbox};
+use harness::runtime::runs::RunRecord;
+use harness::runtime::runs::store::{StoreError, WebhookCall, WebhookDelivery, WebhookLetter, WebhookOutbox};
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
     ColumnTrait, DatabaseConnection, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, QueryOrder,
@@ -32,17 +33,17 @@ impl SqlWebhookOutbox {
     }
 }
 
-/// Keeps the call of the end that `commit` has just written.
-pub(crate) async fn keep_call(tx: &DatabaseTransaction, commit: &RunCommit, call: &WebhookCall) -> Result<(), DbErr> {
-    let Some(row) = run::Entity::find_by_id(commit.run_id.as_str()).one(tx).await? else { return Ok(()) };
+/// Keeps the call of an end that was just written.
+pub(crate) async fn keep_call(tx: &DatabaseTransaction, ended: &str, at: i64, call: &WebhookCall) -> Result<(), DbErr> {
+    let Some(row) = run::Entity::find_by_id(ended).one(tx).await? else { return Ok(()) };
     let row = webhook::Model {
-        run_id: commit.run_id.to_string(),
+        run_id: ended.to_owned(),
         run_json: json_text(&record(row)?),
         call_json: json_text(call),
         signature_key: None,
-        ended_at: micros(commit.at),
+        ended_at: at,
         tries: 0,
-        due_at: Some(micros(commit.at)),
+        due_at: Some(at),
         died_at: None,
         last_error: None,
     };
@@ -66,8 +67,8 @@ impl WebhookOutbox for SqlWebhookOutbox {
         self.writes.run(run.clone(), |tx, run| Box::pin(forget(tx, run))).await
     }
 
-    async fn failed(&self, run: &RunId, error: &str, again_at: Option<DateTime<Utc>>, at: DateTime<Utc>) -> Result<(), StoreError> {
-        let failure = Failure { run: run.clone(), error: plain(error), again: again_at.map(micros), at: micros(at) };
+    async fn failed(&self, runs: &[RunId], error: &str, again_at: Option<DateTime<Utc>>, at: DateTime<Utc>) -> Result<(), StoreError> {
+        let failure = Failure { runs: runs.to_vec(), error: plain(error), again: again_at.map(micros), at: micros(at) };
         self.writes.run(failure, put_off).await
     }
 
@@ -101,9 +102,9 @@ impl WebhookOutbox for SqlWebhookOutbox {
     }
 }
 
-/// A call that was not taken.
+/// Calls that were not taken.
 struct Failure {
-    run: RunId,
+    runs: Vec<RunId>,
     error: String,
     again: Option<i64>,
     at: i64,
@@ -173,27 +174,42 @@ fn lease<'a>(
         let due = webhook::Entity::find().filter(webhook::Column::DueAt.lte(*now)).order_by_asc(webhook::Column::DueAt);
         // On Postgres another process passes over the rows taken here; SQLite has one writer anyway.
         let due = due.limit(*limit).lock_with_behavior(sea_orm::sea_query::LockType::Update, sea_orm::sea_query::LockBehavior::SkipLocked);
-        let rows = due.all(tx).await?;
+        let mut leased = Vec::new();
+        for row in due.all(tx).await? {
+            match delivery(&row) {
+                Ok(call) => leased.push(call),
+                Err(why) => bury(tx, &row, &why, *now).await?,
+            }
+        }
         webhook::Entity::update_many()
             .col_expr(webhook::Column::DueAt, Expr::value(*until))
-            .filter(webhook::Column::RunId.is_in(rows.iter().map(|row| row.run_id.as_str())))
+            .filter(webhook::Column::RunId.is_in(leased.iter().map(|call| call.run.run_id.as_str())))
             .exec(tx)
             .await?;
-        Ok(rows.into_iter().filter_map(delivery).collect())
+        Ok(leased)
     })
 }
 
-/// A call that cannot be read must not keep the others; it stays in the table until its end of days.
-fn delivery(row: webhook::Model) -> Option<WebhookDelivery> {
-    let read = || -> Result<WebhookDelivery, String> {
-        Ok(WebhookDelivery {
-            run: from_json(&row.run_json)?,
-            call: from_json(&row.call_json)?,
-            ended_at: moment(row.ended_at),
-            tries: u32::try_from(row.tries).map_err(|error| error.to_string())?,
-        })
-    };
-    read().inspect_err(|error| tracing::error!(run_id = row.run_id, error, "a webhook call cannot be read")).ok()
+fn delivery(row: &webhook::Model) -> Result<WebhookDelivery, String> {
+    let run: RunRecord = from_json(&row.run_json)?;
+    if run.run_id.as_str() != row.run_id {
+        return Err(format!("it tells of {}", run.run_id));
+    }
+    let tries = u32::try_from(row.tries).map_err(|error| error.to_string())?;
+    Ok(WebhookDelivery { run, call: from_json(&row.call_json)?, ended_at: moment(row.ended_at), tries })
+}
+
+/// A call that cannot be read is a dead letter: it keeps no others and goes with the rest of those.
+async fn bury(tx: &DatabaseTransaction, row: &webhook::Model, why: &str, now: i64) -> Result<(), DbErr> {
+    tracing::error!(run_id = row.run_id, error = why, "a webhook call cannot be read");
+    webhook::Entity::update_many()
+        .col_expr(webhook::Column::DueAt, Expr::value(Option::<i64>::None))
+        .col_expr(webhook::Column::DiedAt, Expr::value(now))
+        .col_expr(webhook::Column::LastError, Expr::value(format!("the call cannot be read: {}", plain(why))))
+        .filter(webhook::Column::RunId.eq(row.run_id.as_str()))
+        .exec(tx)
+        .await?;
+    Ok(())
 }
 
 async fn forget(tx: &DatabaseTransaction, run: &RunId) -> Result<(), TxError<StoreError>> {
@@ -209,9 +225,41 @@ fn put_off<'a>(tx: &'a DatabaseTransaction, failure: &'a Failure) -> Done<'a, ()
             .col_expr(webhook::Column::DueAt, Expr::value(failure.again))
             .col_expr(webhook::Column::DiedAt, Expr::value(died))
             .col_expr(webhook::Column::LastError, Expr::value(failure.error.as_str()))
-            .filter(webhook::Column::RunId.eq(failure.run.as_str()))
+            .filter(webhook::Column::RunId.is_in(failure.runs.iter().map(RunId::as_str)))
             .exec(tx)
             .await?;
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use harness::runtime::runs::RunStatus;
+    use harness::runtime::runs::store::{RunCommitStore, RunCreateStore, RunEnd};
+    use harness::runtime::tasks::Tasks;
+    use harness::testkit::{at, commit_of, end_in, new_run, run};
+    use sea_orm::ConnectionTrait;
+
+    use super::*;
+    use crate::{DatabaseConfig, SqlRunStore};
+
+    #[tokio::test]
+    async fn a_call_that_cannot_be_read_is_a_dead_letter_and_keeps_no_others() {
+        let tasks = Tasks::new();
+        let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
+        let (runs, outbox) = (SqlRunStore::new(db.clone()), SqlWebhookOutbox::new(&db));
+        for (id, thread) in [("bad", "t1"), ("good", "t2")] {
+            let made = runs.admit(new_run(id, thread)).await.unwrap().run;
+            let call = WebhookCall { url: "http://h.test/".to_owned(), started_at: at(2), values: None, error: None };
+            let end = RunEnd { webhook: Some(call), ..end_in(RunStatus::Error) };
+            runs.commit(RunCommit { end: Some(end), ..commit_of(&made) }).await.unwrap();
+        }
+        db.reads().execute_unprepared("UPDATE webhook_outbox SET run_json = '{' WHERE run_id = 'bad'").await.unwrap();
+        let due = outbox.due(at(9), at(20), 9).await.unwrap();
+        assert_eq!(due.iter().map(|call| &call.run.run_id).collect::<Vec<_>>(), [&run("good")]);
+        let dead = outbox.letters(true, 9).await.unwrap();
+        assert_eq!((dead.len(), &dead[0].run_id, dead[0].died_at), (1, &run("bad"), Some(at(9))));
+        assert!(dead[0].last_error.as_deref().is_some_and(|error| error.contains("cannot be read")), "{dead:?}");
+        assert_eq!(outbox.due(at(20), at(30), 9).await.map(|calls| calls.len()), Ok(1));
+    }
 }

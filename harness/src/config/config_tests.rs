@@ -108,3 +108,13 @@ fn log_levels_are_read_in_any_case() {
         assert_eq!(parse(json!({"log_level": text})).log_level, level);
     }
 }
+
+#[test]
+fn only_a_journal_in_the_database_can_be_forgotten_by_days() {
+    let said = |backend: &str| complaints(json!({ "retention": { "run_event_days": 30 }, "run_events": { "backend": backend } }));
+    assert_eq!(said("db"), [""; 0]);
+    for backend in ["jsonl", "memory"] {
+        let said = said(backend);
+        assert!(said.len() == 1 && said[0].contains("run_event_days") && said[0].contains("run_events.backend"), "{said:?}");
+    }
+}

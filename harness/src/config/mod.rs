@@ -197,7 +197,7 @@ impl AppConfig {
         check.under("llm_call", |check| self.llm_call.check(check));
         check.under("circuit_breaker", |check| self.circuit_breaker.check(check));
         check.under("runs", |check| self.runs.check(check));
-        check.under("retention", |check| self.retention.check(check));
+        check.under("retention", |check| self.retention.check(self.run_events.backend, check));
         check.under("run_ownership", |check| self.run_ownership.check(check));
         check.under("database", |check| self.database.check(check));
         check.under("checkpointer", |check| self.checkpointer.check(check));

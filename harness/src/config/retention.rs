@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::RunEventsBackend;
 use super::check::Checker;
 
 /// How long things stay that have no other end.
@@ -13,7 +14,7 @@ use super::check::Checker;
 pub struct RetentionConfig {
     /// Days that calls of webhooks stay that nobody took.
     pub dead_letter_days: u64,
-    /// Days that the journal of a run stays after its end; for ever when absent.
+    /// Days that the journal of a run stays after its end; for ever when absent. Only for a journal in the database.
     pub run_event_days: Option<u64>,
     /// Minutes between two looks.
     pub sweep_interval_minutes: u64,
@@ -34,9 +35,12 @@ impl RetentionConfig {
         Duration::from_secs(self.sweep_interval_minutes.saturating_mul(60))
     }
 
-    pub(super) fn check(&self, check: &mut Checker) {
+    pub(super) fn check(&self, journal: RunEventsBackend, check: &mut Checker) {
         check.within("dead_letter_days", self.dead_letter_days, 1..=LONGEST_DAYS);
         check.within_if_set("run_event_days", self.run_event_days, 1..=LONGEST_DAYS);
+        if let Some(days) = self.run_event_days.filter(|_| journal != RunEventsBackend::Db) {
+            check.refuse("run_event_days", days, "null, unless `run_events.backend` is `db`: no other journal is looked through");
+        }
         check.within("sweep_interval_minutes", self.sweep_interval_minutes, 1..=1440);
     }
 }

@@ -61,10 +61,10 @@ pub async fn a_call_that_was_not_taken_is_due_again_when_it_was_said(open: impl 
     let outbox = stores.webhooks.clone();
     ended(&stores, new_run("r1", "t1")).await;
     assert_eq!(due(&*outbox, at(9)).await.len(), 1);
-    outbox.failed(&run("r1"), "no \0 answer", Some(at(20)), at(9)).await.expect("written");
+    outbox.failed(&[run("r1")], "no \0 answer", Some(at(20)), at(9)).await.expect("written");
     assert_eq!(due(&*outbox, at(19)).await, []);
     assert_eq!(due(&*outbox, at(20)).await[0].tries, 1);
-    outbox.failed(&run("r1"), "no answer", None, at(20)).await.expect("written");
+    outbox.failed(&[run("r1")], "no answer", None, at(20)).await.expect("written");
     assert_eq!(due(&*outbox, at(1_000)).await, []);
 }
 
@@ -97,7 +97,7 @@ pub async fn calls_that_were_not_tried_are_put_back(open: impl AsyncFn() -> RunS
     assert_eq!(due(&*outbox, at(11)).await, []);
     let again = due(&*outbox, at(12)).await;
     assert_eq!(again.iter().map(|call| call.tries).collect::<Vec<_>>(), [0, 0]);
-    outbox.failed(&run("r1"), "no", None, at(12)).await.expect("written");
+    outbox.failed(&[run("r1"), run("gone")], "no", None, at(12)).await.expect("written");
     outbox.put_back(&[run("r1")], at(13)).await.expect("written");
     assert_eq!(due(&*outbox, at(13)).await, []);
     outbox.put_back(&[], at(13)).await.expect("nothing");
@@ -110,8 +110,8 @@ pub async fn a_dead_letter_is_listed_and_sent_again(open: impl AsyncFn() -> RunS
     for n in 0..3 {
         ended(&stores, new_run(&format!("r{n}"), &format!("t{n}"))).await;
     }
-    outbox.failed(&run("r1"), "no \0 answer", None, at(7)).await.expect("written");
-    outbox.failed(&run("r2"), "later", Some(at(50)), at(7)).await.expect("written");
+    outbox.failed(&[run("r1")], "no \0 answer", None, at(7)).await.expect("written");
+    outbox.failed(&[run("r2")], "later", Some(at(50)), at(7)).await.expect("written");
     let all = outbox.letters(false, 9).await.expect("read");
     assert_eq!(all.iter().map(|letter| letter.run_id.as_str()).collect::<Vec<_>>(), ["r2", "r1", "r0"]);
     let dead = outbox.letters(true, 9).await.expect("read");
@@ -135,7 +135,7 @@ pub async fn dead_letters_are_swept_with_what_they_say(open: impl AsyncFn() -> R
         ended(&stores, new_run(&format!("r{n}"), &format!("t{n}"))).await;
     }
     for (n, died) in [(0, 10), (1, 11), (2, 12)] {
-        outbox.failed(&run(&format!("r{n}")), "no", None, at(died)).await.expect("written");
+        outbox.failed(&[run(&format!("r{n}"))], "no", None, at(died)).await.expect("written");
     }
     assert_eq!(outbox.sweep(at(9), 9).await, Ok(0));
     assert_eq!(outbox.sweep(at(11), 1).await, Ok(1));

@@ -34,6 +34,16 @@ const tokensOf = (parts) =>
 const counted = (pieces) => Array.from({ length: pieces }, (_, n) => `tok${n} `).join("");
 const said = (parts) => parts.filter((part) => part.event && part.event !== "end").map(({ id, event, data }) => ({ id, event, data }));
 
+/** Chance that follows from a seed (mulberry32): a number below a limit. */
+function dice(seed) {
+  return (limit) => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit;
+  };
+}
+
 async function all(stream) {
   const parts = [];
   for await (const part of stream) parts.push(part);
@@ -129,6 +139,36 @@ for (const version of ["1", "2", "newest"]) {
       } finally {
         cutter.stop();
       }
+    });
+
+    // STREAMS says how many (20), SEED where they are cut.
+    test("streams that are cut at random come whole", async (context) => {
+      const streams = Number(process.env.STREAMS ?? 20);
+      const below = dice(Number(process.env.SEED ?? 1));
+      const places = Array.from({ length: streams }, () => Array.from({ length: 1 + below(3) }, () => 1 + below(30)));
+      const tell = async (cuts) => {
+        const cutter = await startCutter(gateway.port, cuts);
+        try {
+          const through = clientOf(cutter.origin);
+          const thread = await newThread(through);
+          const parts = await all(through.runs.stream(thread, "lead_agent", { ...message("[[slow 40x10ms]]"), streamMode: ["values", "messages-tuple"] }));
+          assert.equal(tokensOf(parts), counted(40), cuts.join());
+          assert.deepEqual((await through.runs.list(thread)).map(({ status }) => status), ["success"]);
+          return cutter.streams().length - 1;
+        } finally {
+          cutter.stop();
+        }
+      };
+      let cut = 0;
+      const work = async () => {
+        for (let next = places.pop(); next; next = places.pop()) {
+          const cuts = await tell(next);
+          cut += cuts;
+        }
+      };
+      await Promise.all(Array.from({ length: 16 }, work));
+      context.diagnostic(`${streams} streams whole, cut ${cut} times`);
+      assert.ok(cut >= streams / 2, `cut ${cut} times`);
     });
 
     test("the stop button stops, and the half answer stays", async () => {

@@ -1,5 +1,9 @@
 """Coming back to a run: client.runs.join, join_stream and the client's own reconnect."""
 
+import os
+import random
+from concurrent.futures import ThreadPoolExecutor
+
 from langgraph_sdk import get_sync_client
 
 from cutter import Cutter
@@ -51,6 +55,27 @@ def test_the_client_mends_a_cut_stream_by_itself(gateway, prefix, resumable):
         assert all(cursor for _, cursor in cutter.streams()[1:])
         assert len(created) == 1
         assert [run["status"] for run in client.runs.list(thread)] == ["success"]
+
+
+def test_streams_that_are_cut_at_random_come_whole(gateway, prefix, resumable):
+    """STREAMS says how many (20), SEED where they are cut."""
+    streams, dice = int(os.environ.get("STREAMS", 20)), random.Random(os.environ.get("SEED", "1"))
+    places = [[dice.randrange(1, 30) for _ in range(dice.randrange(1, 4))] for _ in range(streams)]
+
+    def tell(cuts: list[int]):
+        with Cutter(gateway.port, cuts) as cutter:
+            client = get_sync_client(url=cutter.url + prefix, api_key=None)
+            thread = client.threads.create()["thread_id"]
+            asked = {"input": user("[[slow 40x10ms]]"), "stream_mode": ["values", "messages-tuple"], "on_disconnect": "continue"}
+            parts = list(client.runs.stream(thread, "lead_agent", **asked, **resumable))
+            return tokens(parts), len(cutter.streams()) - 1, [run["status"] for run in client.runs.list(thread)]
+
+    with ThreadPoolExecutor(16) as pool:
+        told = list(pool.map(tell, places))
+    assert [(text, ends) for text, _, ends in told] == [(counted(40), ["success"])] * streams
+    cuts = sum(cuts for _, cuts, _ in told)
+    print(f"{streams} streams whole, cut {cuts} times")
+    assert cuts >= streams // 2
 
 
 def test_joining_gives_the_final_values(client, thread):

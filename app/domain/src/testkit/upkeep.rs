@@ -90,7 +90,7 @@ pub async fn a_look_forgets_what_is_over_and_nothing_else(open: impl AsyncFn() -
     runs.create.admit(kept).await.expect("admitted");
     ended(&runs, "r1", "t1", TimeDelta::days(1), true).await;
     ended(&runs, "r2", "t2", TimeDelta::days(1), true).await;
-    runs.webhooks.failed(&run("r1"), "no", None, at(0) + TimeDelta::days(2)).await.expect("written");
+    runs.webhooks.failed(&[run("r1")], "no", None, at(0) + TimeDelta::days(2)).await.expect("written");
     let clock = ManualClock::starting_at(at(0) + TimeDelta::days(20));
     let look = Upkeep {
         store: upkeep.clone(),

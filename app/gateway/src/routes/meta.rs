@@ -12,8 +12,9 @@ use harness::runtime::runs::store::RunStanding;
 use serde_json::{Value, json};
 
 use super::{Answer, App, Reply};
+use crate::error::ApiError;
 use crate::extract::Query;
-use crate::health::{Verdict, findings_json, verdict};
+use crate::health::{PATIENCE, Verdict, findings_json, verdict};
 
 /// How deployments know this server.
 const SERVICE: &str = "deer-flow-gateway";
@@ -22,7 +23,9 @@ const SERVICE: &str = "deer-flow-gateway";
 pub(crate) async fn ok(State(state): App, query: Query) -> Answer {
     if query.flag("check_db")?.unwrap_or_default() {
         // One step into an index, however many threads there are.
-        state.threads.search(&ThreadSearch { limit: 1, ..ThreadSearch::default() }, &Owner::Auto).await?;
+        let search = ThreadSearch { limit: 1, ..ThreadSearch::default() };
+        let found = tokio::time::timeout(PATIENCE, state.threads.search(&search, &Owner::Auto)).await;
+        found.map_err(|_| ApiError::Unavailable("the store does not answer".to_owned()))??;
     }
     Ok(Json(json!({ "ok": true })))
 }

@@ -6,7 +6,7 @@ mod sender;
 mod signature;
 
 pub use sender::{SenderOptions, WebhookSender};
-pub use signature::SigningKey;
+pub use signature::{BadSecret, SigningKey};
 
 use std::net::IpAddr;
 use std::time::Duration;

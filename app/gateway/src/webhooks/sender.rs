@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::WebhookPolicy;
-use super::hosts::Hosts;
+use super::hosts::{Hosts, NoPlace, Receiver};
 use super::signature::{self, SigningKey};
 use crate::dialect::Dialect;
 use crate::wire::run_json;
@@ -72,7 +72,10 @@ pub struct WebhookSender {
 /// Why a call was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum NotTaken {
-    /// A later try may succeed.
+    /// The receiver does not work now: it cannot be reached, fails, or has too much to do.
+    #[error("{0}")]
+    Down(String),
+    /// The receiver works and refused; a later try may succeed.
     #[error("{0}")]
     Yet(String),
     /// No later try can.
@@ -112,8 +115,8 @@ impl WebhookSender {
             let room = under_way.len() + TAKEN <= AT_ONCE;
             tokio::select! {
                 Some(left) = under_way.next() => {
-                    let (host, taken): (String, Option<bool>) = left;
-                    hosts.leave(&host, taken, self.clock.now());
+                    let (receiver, works): (Receiver, Option<bool>) = left;
+                    hosts.leave(&receiver, works, self.clock.now());
                 }
                 () = tokio::time::sleep_until(next_look), if room => {
                     next_look = Instant::now() + self.options.look;
@@ -138,7 +141,8 @@ impl WebhookSender {
         Ok(sending.count().await)
     }
 
-    /// Takes calls that are due and whose hosts have a place for them, and says whether those were all.
+    /// Takes calls that are due and whose hosts have a place for them, and says whether those were all. A rest counts as a try, so
+    /// that the calls of a host that is gone come back more and more seldom and end when they would have ended anyway.
     async fn take(&self, hosts: &mut Hosts) -> Result<(Vec<(WebhookDelivery, Arc<Semaphore>)>, bool), StoreError> {
         let now = self.clock.now();
         // One patience for the turn, one for the call, and some for the store.
@@ -146,57 +150,70 @@ impl WebhookSender {
         let due = self.outbox.due(now, now + TimeDelta::from_std(lease).unwrap_or_default(), TAKEN).await?;
         let all = due.len() < TAKEN;
         let mut taken = Vec::with_capacity(due.len());
-        let mut later: BTreeMap<DateTime<Utc>, Vec<RunId>> = BTreeMap::new();
+        let mut busy: BTreeMap<DateTime<Utc>, Vec<RunId>> = BTreeMap::new();
+        let mut resting: BTreeMap<Option<DateTime<Utc>>, Vec<RunId>> = BTreeMap::new();
         for call in due {
-            match hosts.admit(&host_of(&call), now) {
+            match hosts.admit(&receiver_of(&call), now) {
                 Ok(turns) => taken.push((call, turns)),
-                Err(until) => later.entry(until).or_default().push(call.run.run_id),
+                Err(NoPlace::Busy(until)) => busy.entry(until).or_default().push(call.run.run_id),
+                Err(NoPlace::Rests(until)) => {
+                    let again = self.wait_of(&call).and_then(|wait| TimeDelta::from_std(wait).ok()).map(|wait| until.max(now + wait));
+                    resting.entry(again).or_default().push(call.run.run_id);
+                }
             }
         }
-        for (until, runs) in later {
+        for (until, runs) in busy {
             self.outbox.put_back(&runs, until).await?;
+        }
+        for (again, runs) in resting {
+            tracing::debug!(calls = runs.len(), given_up = again.is_none(), "webhooks wait for a receiver that rests");
+            self.outbox.failed(&runs, "the receiver rests: it failed too often in a row", again, now).await?;
         }
         Ok((taken, all))
     }
 
     /// Makes a call when it is its turn at its host, and says whether it was taken; nothing if its turn never came: then it is due
     /// again when its lease is over.
-    async fn in_its_turn(&self, call: WebhookDelivery, turns: Arc<Semaphore>) -> (String, Option<bool>) {
-        let host = host_of(&call);
+    async fn in_its_turn(&self, call: WebhookDelivery, turns: Arc<Semaphore>) -> (Receiver, Option<bool>) {
+        let receiver = receiver_of(&call);
         match tokio::time::timeout(self.options.patience, turns.acquire()).await {
-            Ok(Ok(_turn)) => (host, self.deliver(call).await),
-            _ => (host, None),
+            Ok(Ok(_turn)) => (receiver, self.deliver(call).await),
+            _ => (receiver, None),
         }
     }
 
-    /// Makes a call and stores what became of it. Says whether the host takes calls, if that could be found out.
+    /// Makes a call and stores what became of it. Says whether the receiver works, if that could be found out.
     async fn deliver(&self, call: WebhookDelivery) -> Option<bool> {
         let run = &call.run.run_id;
         let sent = self.send(&call).await;
         let written = match &sent {
             Ok(()) => self.outbox.delivered(run).await,
             Err(error) => {
-                let again = self.wait_after(&call).filter(|_| matches!(error, NotTaken::Yet(_)));
+                let again = self.wait_after(&call).filter(|_| !matches!(error, NotTaken::Ever(_)));
                 tracing::warn!(run_id = %run, %error, tries = call.tries + 1, given_up = again.is_none(), "a webhook was not taken");
                 let now = self.clock.now();
-                self.outbox.failed(run, &error.to_string(), again.map(|wait| now + wait), now).await
+                self.outbox.failed(std::slice::from_ref(run), &error.to_string(), again.map(|wait| now + wait), now).await
             }
         };
         if let Err(error) = written {
             tracing::warn!(run_id = %run, %error, "what became of a webhook cannot be stored; it is sent again");
         }
         match sent {
-            Ok(()) => Some(true),
-            Err(NotTaken::Yet(_)) => Some(false),
+            Ok(()) | Err(NotTaken::Yet(_)) => Some(true),
+            Err(NotTaken::Down(_)) => Some(false),
             Err(NotTaken::Ever(_)) => None,
         }
     }
 
     /// How long to wait after the next failure of a call, if it is not the last. Calls that fail together come back apart.
     fn wait_after(&self, call: &WebhookDelivery) -> Option<TimeDelta> {
-        let wait = self.options.waits.get(usize::try_from(call.tries).ok()?)?;
+        let wait = self.wait_of(call)?;
         let [dice, ..] = <[u8; 32]>::from(Sha256::digest(format!("{} {}", call.run.run_id, call.tries)));
         TimeDelta::from_std(wait.mul_f64(0.9 + 0.2 * f64::from(dice) / 255.0)).ok()
+    }
+
+    fn wait_of(&self, call: &WebhookDelivery) -> Option<Duration> {
+        self.options.waits.get(usize::try_from(call.tries).ok()?).copied()
     }
 
     async fn send(&self, call: &WebhookDelivery) -> Result<(), NotTaken> {
@@ -213,7 +230,7 @@ impl WebhookSender {
         if let Some(key) = &self.options.key {
             request = request.header(signature::SIGNATURE, key.sign(id, now.timestamp(), body.as_bytes()));
         }
-        let mut answer = request.body(body).send().await.map_err(|error| NotTaken::Yet(causes(&error)))?;
+        let mut answer = request.body(body).send().await.map_err(|error| NotTaken::Down(causes(&error)))?;
         let status = answer.status();
         // Read so far, a connection can be used again; what is longer closes it.
         let mut read = 0;
@@ -226,15 +243,21 @@ impl WebhookSender {
         match status {
             status if status.is_success() => Ok(()),
             StatusCode::GONE => Err(NotTaken::Ever("the receiver is gone".to_owned())),
-            status => Err(NotTaken::Yet(format!("the receiver answered {status}"))),
+            status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => Err(NotTaken::Down(answered(status))),
+            status => Err(NotTaken::Yet(answered(status))),
         }
     }
 }
 
-/// The host and port that a call goes to; empty if it goes nowhere.
-fn host_of(call: &WebhookDelivery) -> String {
+fn answered(status: StatusCode) -> String {
+    format!("the receiver answered {status}")
+}
+
+/// Who calls which host and port; an empty one if the call goes nowhere.
+fn receiver_of(call: &WebhookDelivery) -> Receiver {
     let url = reqwest::Url::parse(&call.call.url).ok();
-    url.map(|url| format!("{}:{}", url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or_default())).unwrap_or_default()
+    let host = url.map(|url| format!("{}:{}", url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or_default()));
+    Receiver { user: call.run.user_id.clone(), host: host.unwrap_or_default() }
 }
 
 /// The run as it ended, when it did what, and what it left.

@@ -51,7 +51,7 @@ async fn sender(url: &str, policy: WebhookPolicy) -> (WebhookSender, Arc<MemoryS
     let stores = Arc::new(MemoryStores::new());
     ended(&stores, "r1", url).await;
     let clock = ManualClock::starting_at(at(9));
-    let options = SenderOptions { policy, key: Some(SigningKey::new("secret".into())), ..SenderOptions::default() };
+    let options = SenderOptions { policy, key: Some(SigningKey::new(&"secret".into()).unwrap()), ..SenderOptions::default() };
     (WebhookSender::new(stores.clone(), Arc::new(clock.clone()), options).unwrap(), stores, clock)
 }
 
@@ -124,6 +124,44 @@ async fn who_is_gone_or_may_not_be_called_is_not_called_again() {
 }
 
 #[tokio::test]
+async fn only_a_receiver_that_does_not_work_is_left_alone() {
+    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let dead = format!("http://{}/hook", nobody.local_addr().unwrap());
+    drop(nobody);
+    for (status, works) in [(404, true), (401, true), (302, true), (410, true), (429, false), (500, false), (503, false)] {
+        let receiver = receiver(99, StatusCode::from_u16(status).unwrap()).await;
+        let (sender, stores, _) = sender(&receiver.url, ANY).await;
+        let call = stores.due(at(9), at(99), 1).await.unwrap().remove(0);
+        assert_eq!(sender.deliver(call).await.unwrap_or(true), works, "{status}");
+    }
+    let (sender, stores, _) = sender(&dead, ANY).await;
+    let call = stores.due(at(9), at(99), 1).await.unwrap().remove(0);
+    assert_eq!(sender.deliver(call).await, Some(false));
+}
+
+#[tokio::test]
+async fn the_calls_of_a_receiver_that_is_gone_end_within_a_day_and_are_rarely_looked_at() {
+    let (sender, stores, clock) = sender("http://127.0.0.1:9/", ANY).await;
+    let mut hosts = Hosts::default();
+    let call = stores.due(at(9), at(9), 1).await.unwrap().remove(0);
+    let (receiver, began) = (receiver_of(&call), clock.now());
+    let mut looks = 0;
+    while stores.letters(true, 9).await.unwrap().is_empty() {
+        while hosts.admit(&receiver, clock.now()).is_ok() {
+            hosts.leave(&receiver, Some(false), clock.now());
+        }
+        assert!(sender.take(&mut hosts).await.unwrap().0.is_empty());
+        let due = stores.letters(false, 9).await.unwrap()[0].due_at;
+        clock.advance(due.map_or(TimeDelta::zero(), |due| due - clock.now()));
+        looks += 1;
+    }
+    assert_eq!(looks, 10);
+    assert!((TimeDelta::hours(22)..TimeDelta::hours(26)).contains(&(clock.now() - began)), "{}", clock.now() - began);
+    let dead = stores.letters(true, 9).await.unwrap();
+    assert!(dead[0].last_error.as_deref().is_some_and(|error| error.contains("rests")), "{dead:?}");
+}
+
+#[tokio::test]
 async fn two_senders_do_not_send_the_same_call() {
     let receiver = receiver(0, StatusCode::OK).await;
     let (_, stores, _) = sender(&receiver.url, ANY).await;
@@ -146,7 +184,7 @@ async fn a_call_names_itself_and_is_signed() {
         let sent: i64 = header("webhook-timestamp").parse().unwrap();
         assert_eq!((header("webhook-id"), header("webhook-attempt")), ("r1".to_owned(), (n + 1).to_string()));
         assert_eq!(sent, (at(9) + TimeDelta::seconds(6) * n as i32).timestamp());
-        assert_eq!(header("webhook-signature"), SigningKey::new("secret".into()).sign("r1", sent, body));
+        assert_eq!(header("webhook-signature"), SigningKey::new(&"secret".into()).unwrap().sign("r1", sent, body));
     }
 }
 

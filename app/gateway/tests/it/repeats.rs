@@ -149,6 +149,21 @@ async fn a_request_that_was_refused_may_be_sent_again() {
 }
 
 #[tokio::test]
+async fn a_thread_with_a_seed_is_made_once_and_seeded_when_its_key_is_known() {
+    let gateway = Gateway::new();
+    let message = json!({ "type": "human", "content": "hello" });
+    let body = json!({ "supersteps": [{ "updates": [{ "values": { "messages": [message] }, "as_node": "__input__" }] }] });
+    let twins = join_all((0..4).map(|_| named(&gateway, "/threads", "seed", &body))).await;
+    let first = twins[0].json()["thread_id"].clone();
+    for twin in &twins {
+        assert_eq!((twin.code(), &twin.json()["thread_id"]), (200, &first));
+        assert_eq!(twin.json()["values"]["messages"][0]["content"], "hello", "{}", twin.text());
+    }
+    assert_eq!(twins.iter().filter(|twin| twin.header(REPLAYED) != "true").count(), 1);
+    assert_eq!(gateway.post("/threads/search", json!({})).await.json().as_array().map(Vec::len), Some(1));
+}
+
+#[tokio::test]
 async fn names_are_of_one_user_on_one_route_and_hostile_ones_are_refused() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;

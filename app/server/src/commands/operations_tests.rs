@@ -115,7 +115,7 @@ async fn dead_letters_are_listed_and_sent_again() {
         let end = RunEnd { webhook: Some(call), ..end_in(RunStatus::Error) };
         runs.commit(RunCommit { end: Some(end), ..commit_of(&made) }).await.unwrap();
     }
-    outbox.failed(&run("r1"), "the receiver\nanswered 500", None, at(9)).await.unwrap();
+    outbox.failed(&[run("r1")], "the receiver\nanswered 500", None, at(9)).await.unwrap();
     let list = |dead, json| WebhooksCommand::List { dead, limit: 50, json, file: FileArgs::default() };
     let dead = place.webhooks(list(true, false)).await.unwrap();
     assert!(dead.contains("http://h.test/x ") && dead.contains("the receiver answered 500") && dead.lines().count() == 2, "{dead}");

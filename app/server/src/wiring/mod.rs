@@ -14,6 +14,7 @@ mod upkeep;
 
 use std::sync::Arc;
 
+use anyhow::Context;
 use deerflow_domain::crons::Scheduler;
 use deerflow_domain::upkeep::Upkeep;
 use deerflow_gateway::GatewayState;
@@ -87,7 +88,7 @@ impl App {
             limits::of(&now),
         ));
         let policy = WebhookPolicy { allow_private: now.webhooks.allow_private };
-        let key = now.webhooks.secret.clone().map(SigningKey::new);
+        let key = now.webhooks.secret.as_ref().map(SigningKey::new).transpose().context("`webhooks.secret` cannot be used")?;
         let options = SenderOptions { policy, key, ..SenderOptions::default() };
         let upkeep = Upkeep {
             store: stores.upkeep,

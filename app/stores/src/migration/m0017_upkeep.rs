@@ -2,6 +2,8 @@
 
 use sea_orm_migration::prelude::*;
 
+use crate::nodes::now_of;
+
 /// Adds a column and a table.
 #[derive(Debug)]
 pub(super) struct Upkeep;
@@ -15,7 +17,11 @@ impl MigrationName for Upkeep {
 #[async_trait::async_trait]
 impl MigrationTrait for Upkeep {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0017_upkeep.sql")).await?;
+        let connection = manager.get_connection();
+        connection.execute_unprepared(include_str!("m0017_upkeep.sql")).await?;
+        // When they died is not known; from now on they stay as long as others.
+        let now = now_of(manager.get_database_backend());
+        connection.execute_unprepared(&format!("UPDATE webhook_outbox SET died_at = {now} WHERE due_at IS NULL")).await?;
         Ok(())
     }
 }

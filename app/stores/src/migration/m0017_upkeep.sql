@@ -1,5 +1,4 @@
 ALTER TABLE webhook_outbox ADD COLUMN died_at BIGINT;
-UPDATE webhook_outbox SET died_at = ended_at WHERE due_at IS NULL;
 CREATE INDEX webhook_outbox_dead ON webhook_outbox (died_at) WHERE died_at IS NOT NULL;
 CREATE TABLE duties (
     name TEXT NOT NULL PRIMARY KEY,

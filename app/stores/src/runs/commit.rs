@@ -1,8 +1,9 @@
 //! What a run reaches becomes durable: guard, journal, checkpoints and end in one transaction.
 
 use async_trait::async_trait;
+use harness::ids::{RunId, ThreadId};
 use harness::runtime::runs::store::{CommitError, RunCommit, RunCommitStore, RunEnd, StoreError};
-use harness::runtime::runs::{RunStatus, ThreadStatus};
+use harness::runtime::runs::{RunCompletionData, RunStatus, ThreadStatus};
 use metrics::histogram;
 use sea_orm::sea_query::{Expr, Query};
 use sea_orm::{
@@ -115,17 +116,14 @@ impl SqlRunStore {
 async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLeft, TxError<NotWritten>> {
     let left = guard(tx, commit).await?;
     if let Some(call) = commit.end.as_ref().and_then(|end| end.webhook.as_ref()) {
-        keep_call(tx, commit, call).await?;
+        keep_call(tx, commit.run_id.as_str(), micros(commit.at), call).await?;
     }
     let mut script = Script::new(tx);
     add_calls(&mut script, commit);
     if left == ThreadLeft::Gone {
         script.run(tx).await?;
-        forget_text(tx, commit).await?;
-        thread::Entity::delete_by_id(commit.thread_id.as_str()).exec(tx).await?;
-        delete_feedback_of(tx, commit.thread_id.as_str(), None).await?;
-        delete_thread_events(tx, &commit.thread_id).await?;
-        delete_thread_checkpoints(tx, &commit.thread_id).await?;
+        let completion = commit.end.as_ref().map(|end| end.completion.clone());
+        forget_thread(tx, &commit.thread_id, &commit.run_id, completion).await?;
         return Ok(left);
     }
     add_events(&mut script, &commit.events);
@@ -141,18 +139,25 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
     Ok(left)
 }
 
-/// Leaves of the thread's runs what says how they ended, and nothing of what was said in them.
-async fn forget_text(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<(), DbErr> {
-    let completion = commit.end.as_ref().map(|end| json_text(&end.completion.clone().without_text()));
-    let own =
-        Expr::case(run::Column::RunId.eq(commit.run_id.as_str()), Expr::value(completion)).finally(Expr::value(Option::<String>::None));
+/// Removes a temporary thread, and leaves of its runs what says how they ended and nothing of what was said in them.
+pub(super) async fn forget_thread(
+    tx: &DatabaseTransaction,
+    thread: &ThreadId,
+    last: &RunId,
+    completion: Option<RunCompletionData>,
+) -> Result<(), DbErr> {
+    let completion = completion.map(|completion| json_text(&completion.without_text()));
+    let own = Expr::case(run::Column::RunId.eq(last.as_str()), Expr::value(completion)).finally(Expr::value(Option::<String>::None));
     run::Entity::update_many()
         .col_expr(run::Column::KwargsJson, Expr::value("{}"))
         .col_expr(run::Column::CompletionJson, own.into())
-        .filter(run::Column::ThreadId.eq(commit.thread_id.as_str()))
+        .filter(run::Column::ThreadId.eq(thread.as_str()))
         .exec(tx)
         .await?;
-    Ok(())
+    thread::Entity::delete_by_id(thread.as_str()).exec(tx).await?;
+    delete_feedback_of(tx, thread.as_str(), None).await?;
+    delete_thread_events(tx, thread).await?;
+    delete_thread_checkpoints(tx, thread).await
 }
 
 /// The thread's status, unless others of its runs are not over.

@@ -13,7 +13,8 @@ use sea_orm::{
 };
 
 use super::SqlRunStore;
-use super::row::{admitted, cancel_word, is_active, new_row, record};
+use super::row::{admitted, cancel_word, is_active, new_row, readable, record};
+use super::unreadable::{end_beside, end_unreadable, legible};
 use super::{queue, takeover};
 use crate::entity::{micros, moment, plain, run};
 use crate::requests::{known_of, take, was_taken};
@@ -125,13 +126,20 @@ fn insert_if_free(new: &NewRun) -> Result<InsertStatement, DbErr> {
 
 /// The thread's other runs, or the run's own delay, have a say.
 async fn admit_beside_others(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxError<AdmitError>> {
-    let others = run::Entity::find()
+    let active = run::Entity::find()
         .filter(run::Column::ThreadId.eq(new.thread_id.as_str()))
         .filter(is_active())
         .order_by_asc(run::Column::CreatedAt)
         .order_by_asc(run::Column::RunId)
         .all(tx)
         .await?;
+    let mut others = Vec::with_capacity(active.len());
+    for row in active {
+        match readable(&row) {
+            Err(why) if !is_taken(&row) => drop(end_beside(tx, row, &why, micros(new.at)).await?),
+            _ => others.push(legible(row)),
+        }
+    }
     // Under the thread's lock: nobody else gets this place.
     let place = others.iter().map(|row| row.place).max().map_or(0, |last| last + 1);
     // A clock that is ahead makes no run later than one that was admitted after it.
@@ -185,7 +193,22 @@ fn request_cancel<'a>(
             .filter(is_active())
             .exec(tx)
             .await?;
-        let row = run::Entity::find_by_id(id.as_str()).one(tx).await?;
+        let find = || run::Entity::find_by_id(id.as_str()).one(tx);
+        let row = match find().await? {
+            Some(row) if row.status == RunStatus::Pending.as_str() => match readable(&row) {
+                Ok(()) => Some(row),
+                Err(why) => {
+                    end_unreadable(tx, row, &why, micros(*at)).await?;
+                    find().await?
+                }
+            },
+            row => row.map(legible),
+        };
         Ok(row.map(record).transpose()?)
     })
+}
+
+/// Whether a process owns the run: a newer one may be able to read it.
+fn is_taken(row: &run::Model) -> bool {
+    RunStatus::parse(&row.status).is_some_and(RunStatus::is_owned)
 }

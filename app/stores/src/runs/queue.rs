@@ -42,17 +42,18 @@ pub(super) async fn claim(db: &Database, node: &NodeId, now: DateTime<Utc>) -> R
 
 /// When the next run that waits for its time may begin.
 pub(super) async fn next_due(db: &Database, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
-    let later = run::Entity::find().select_only().column(run::Column::DueAt).filter(waits());
-    let later = later.filter(run::Column::DueAt.gt(micros(now))).order_by_asc(run::Column::DueAt);
+    let later = run::Entity::find().select_only().expr(due()).filter(waits()).filter(due().gt(micros(now))).order_by_asc(due());
     Ok(read(later.into_tuple::<i64>().one(db.reads()).await)?.map(moment))
 }
 
 /// Runs that may begin. Only within a thread their order is promised.
 fn turns(now: i64) -> sea_orm::Select<run::Entity> {
-    run::Entity::find()
-        .filter(waits())
-        .filter(was_given_back().or(run::Column::DueAt.is_null()).or(run::Column::DueAt.lte(now)))
-        .filter(Expr::exists(holder_beside()).not())
+    run::Entity::find().filter(waits()).filter(was_given_back().or(due().lte(now))).filter(Expr::exists(holder_beside()).not())
+}
+
+/// When a run may begin. Nodes of the time before `due_at` and `place` write neither: what they delay begins when it is made.
+fn due() -> Expr {
+    Expr::cust("COALESCE(runs.due_at, CASE WHEN runs.place = 0 THEN runs.created_at ELSE 0 END)")
 }
 
 /// The run that holds the same thread and that nobody can claim: it is at work, or was given back and is to end.

@@ -28,8 +28,10 @@ impl WebhookOutbox for MemoryStores {
         Ok(())
     }
 
-    async fn failed(&self, run: &RunId, error: &str, again_at: Option<DateTime<Utc>>, at: DateTime<Utc>) -> Result<(), StoreError> {
-        if let Some(call) = self.0.lock().outbox.get_mut(run) {
+    async fn failed(&self, runs: &[RunId], error: &str, again_at: Option<DateTime<Utc>>, at: DateTime<Utc>) -> Result<(), StoreError> {
+        let mut tables = self.0.lock();
+        for run in runs {
+            let Some(call) = tables.outbox.get_mut(run) else { continue };
             call.delivery.tries += 1;
             call.due = again_at;
             call.died = again_at.is_none().then_some(at);

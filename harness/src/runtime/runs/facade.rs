@@ -197,6 +197,11 @@ impl RunsFacade {
         self.registry.membership.lease()
     }
 
+    /// Whether another process has taken the store of this one, which it must not share with it: none is admitted here then.
+    pub fn is_displaced(&self) -> bool {
+        self.registry.membership.is_displaced()
+    }
+
     /// How many runs are executed here.
     pub fn live_runs(&self) -> usize {
         self.registry.live.executed().len()
@@ -212,7 +217,7 @@ impl RunsFacade {
         if self.parts.tasks.token().is_cancelled() {
             return Err(RunError::ShuttingDown);
         }
-        if self.registry.membership.is_displaced() {
+        if self.is_displaced() {
             return Err(StoreError::Unavailable("another process has taken the store of this one".to_owned()).into());
         }
         let actor = actor_context::current().unwrap_or_else(|| ActorContext::user(actor_context::DEFAULT_USER_ID));

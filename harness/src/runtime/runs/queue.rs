@@ -14,27 +14,29 @@ use tokio::time::Instant;
 
 use super::bell::Ring;
 use super::error::RunError;
-use super::live::{RunOutcome, Stop};
+use super::live::{LiveRun, RunOutcome, Stop};
 use super::parts::{RunLimits, RuntimeParts};
 use super::planner::plan;
 use super::record::{LOST_ERROR, RunRecord, ThreadStatus};
 use super::recovery::{self, Ending, Fate, ORPHAN_RECOVERED, ROLLED_BACK, fate};
 use super::registry::{RunRegistry, RunTicket};
+use super::settling::Settling;
 use super::spec::{CancelAction, IfNotExists, RunScope};
 use super::status::RunStatus;
 use super::store::{Claimed, RunCommit, RunEnd, StoreError};
 use super::supervisor::launch;
-use crate::ids::{NodeId, RunId};
+use crate::ids::NodeId;
 use crate::runtime::actor_context::{self, Owner};
 use crate::runtime::serialization::error_frame;
 use crate::runtime::stream_bridge::{StreamKey, TerminalKind};
 use crate::runtime::tasks::{TaskKind, panic_text};
 
-/// The longest that a turn goes unnoticed: what another process did rings no bell here.
+/// The longest that a turn goes unnoticed for which no bell was heard, and a run whose process died where others may be.
 const LOOK: Duration = Duration::from_secs(2);
 /// The same while this process comes back under a new id.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
-/// How often runs are looked for that were told to stop while they waited, by a process that died then.
+/// How often runs are looked for whose end or turn nobody came to: told to stop while they waited, by a process that died then, or
+/// left where no other process is known.
 const SWEEP: Duration = Duration::from_secs(30);
 /// The longest that starting one run may keep the others waiting.
 const START_LIMIT: Duration = Duration::from_secs(30);
@@ -47,7 +49,14 @@ pub(super) async fn take_over(
     parts: &RuntimeParts,
 ) -> Result<usize, RunError> {
     let queue = Queue { registry: registry.clone(), limits: limits.clone(), parts: parts.clone() };
-    Ok(queue.try_take_over_all().await?)
+    queue.try_take_over_all().await.map(|over| over.taken).map_err(Into::into)
+}
+
+/// What a take-over came to.
+struct TakenOver {
+    taken: usize,
+    /// Whether nothing more was left.
+    all: bool,
 }
 
 /// Wakes the queue when somebody's turn may have come.
@@ -76,7 +85,8 @@ pub(super) fn open(registry: &Arc<RunRegistry>, limits: &Arc<RwLock<RunLimits>>,
         // What was claimed is started: looking is not given up half way.
         while !stop.is_cancelled() {
             let pause = queue.start_all().await;
-            if looked.elapsed() >= LOOK && queue.registry.membership.may_find_left() {
+            let every = if queue.registry.membership.may_find_left() { LOOK } else { SWEEP };
+            if looked.elapsed() >= every {
                 looked = Instant::now();
                 queue.take_over_all().await;
                 queue.follow_elsewhere().await;
@@ -140,14 +150,21 @@ impl Queue {
     }
 
     async fn take_over_all(&self) {
+        let returns = self.registry.membership.returns();
         match self.try_take_over_all().await {
-            Ok(0) => {}
-            Ok(runs) => tracing::warn!(runs, "took over runs whose process is gone"),
+            Ok(TakenOver { taken, all }) => {
+                if all {
+                    self.registry.membership.has_searched(returns);
+                }
+                if taken > 0 {
+                    tracing::warn!(runs = taken, "took over runs whose process is gone");
+                }
+            }
             Err(error) => tracing::warn!(%error, "runs whose process is gone cannot be taken over yet"),
         }
     }
 
-    async fn try_take_over_all(&self) -> Result<usize, StoreError> {
+    async fn try_take_over_all(&self) -> Result<TakenOver, StoreError> {
         let mut taken = 0;
         while !self.is_idle() {
             let node = self.registry.membership.node();
@@ -155,11 +172,11 @@ impl Queue {
                 break;
             }
             let next = self.parts.create.take_over(&node, self.parts.clock.now()).await?;
-            let Some(claimed) = next else { break };
+            let Some(claimed) = next else { return Ok(TakenOver { taken, all: true }) };
             self.begin(claimed, &node).await;
             taken += 1;
         }
-        Ok(taken)
+        Ok(TakenOver { taken, all: false })
     }
 
     /// Starts a run that was taken under the id `node`. One that cannot be started must not keep all others waiting.
@@ -193,7 +210,7 @@ impl Queue {
         };
         let still: HashSet<_> = standing.iter().filter(|run| run.status == RunStatus::Pending).map(|run| &run.run_id).collect();
         for (run_id, live) in waiting.iter().filter(|(run_id, _)| !still.contains(run_id)) {
-            self.registry.live.remove(run_id);
+            self.registry.live.remove_exactly(run_id, live);
             live.left();
         }
     }
@@ -239,13 +256,14 @@ async fn start(claimed: Claimed, limits: RunLimits, registry: &Arc<RunRegistry>,
 
 /// Ends a run whose turn has come and that cannot be started.
 async fn give_up(run: &RunRecord, reason: &'static str, why: &str, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
+    let Some(closing) = Closing::begin(run, registry) else { return };
     tracing::error!(run_id = %run.run_id, reason = why, "a run cannot be started");
     let ending = recovery::end_orphan(run, reason, why, parts).await;
     let (status, error) = match run.cancel {
         Some(CancelAction::Interrupt) => (RunStatus::Interrupted, None),
         _ => (RunStatus::Error, Some((LOST_ERROR.to_owned(), why.to_owned()))),
     };
-    close(ending, run, RunOutcome { status, error, values: None }, registry, parts).await;
+    closing.close(ending, RunOutcome { status, error, values: None }, parts).await;
 }
 
 /// Ends a run that was told to stop, and that nobody executes although it was at work or taken before.
@@ -259,6 +277,7 @@ pub(super) async fn end_unstarted(run: &RunRecord, registry: &Arc<RunRegistry>, 
     if run.was_given_back() {
         return end_unexecuted(run, registry, parts).await;
     }
+    let Some(closing) = Closing::begin(run, registry) else { return };
     let rolled_back = run.cancel == Some(CancelAction::Rollback);
     let status = RunStatus::Interrupted;
     let commit = RunCommit {
@@ -278,47 +297,65 @@ pub(super) async fn end_unstarted(run: &RunRecord, registry: &Arc<RunRegistry>, 
         ..RunCommit::new(run.run_id.clone(), run.thread_id.clone(), run.attempt, parts.clock.now())
     };
     let ending = recovery::store_end(commit, parts).await;
-    close(ending, run, RunOutcome { status, error: None, values: None }, registry, parts).await;
+    closing.close(ending, RunOutcome { status, error: None, values: None }, parts).await;
 }
 
-/// Tells viewers and waiters how a run ended on which nobody works, once that is durable: at once, or when the store is back.
-async fn close(ending: Ending, run: &RunRecord, outcome: RunOutcome, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
-    match ending {
-        Ending::Stored => tell(run, outcome, registry, parts).await,
-        Ending::Refused => let_go(&run.run_id, registry),
-        Ending::Later(_) => {
-            let (run, registry, then) = (run.clone(), registry.clone(), parts.clone());
-            parts.tasks.spawn(TaskKind::Service, "run end", async move {
-                if ending.stored(&then).await { tell(&run, outcome, &registry, &then).await } else { let_go(&run.run_id, &registry) }
-            });
+/// The end of a run on which nobody works, for those who view it or wait for it here.
+struct Closing {
+    run: RunRecord,
+    /// The handle that the run had when this was begun; a later attempt has another one.
+    live: Option<Arc<LiveRun>>,
+    registry: Arc<RunRegistry>,
+    _settling: Settling,
+}
+
+impl Closing {
+    /// `None` when a task of this process is at it already.
+    fn begin(run: &RunRecord, registry: &Arc<RunRegistry>) -> Option<Self> {
+        let settling = registry.settling.begin(&run.run_id, run.attempt)?;
+        Some(Self { run: run.clone(), live: registry.live(&run.run_id), registry: registry.clone(), _settling: settling })
+    }
+
+    /// Tells how the run ended, once that is durable: at once, or when the store is back.
+    async fn close(self, ending: Ending, outcome: RunOutcome, parts: &RuntimeParts) {
+        match ending {
+            Ending::Stored => self.tell(outcome, parts).await,
+            Ending::Refused => self.let_go(),
+            Ending::Later(_) => {
+                let then = parts.clone();
+                parts.tasks.spawn(TaskKind::Service, "run end", async move {
+                    if ending.stored(&then).await { self.tell(outcome, &then).await } else { self.let_go() }
+                });
+            }
         }
     }
-}
 
-async fn tell(run: &RunRecord, outcome: RunOutcome, registry: &RunRegistry, parts: &RuntimeParts) {
-    if let Some((name, text)) = &outcome.error {
-        let key = StreamKey { run_id: run.run_id.clone(), attempt: run.attempt };
-        let data = error_frame(name, text).data.into_bytes();
-        if let Err(error) = parts.bridge.publish_terminal(&key, TerminalKind::Error, Some(data)).await {
-            tracing::warn!(run_id = %run.run_id, %error, "the end did not reach the stream");
+    async fn tell(self, outcome: RunOutcome, parts: &RuntimeParts) {
+        let run_id = &self.run.run_id;
+        if let Some((name, text)) = &outcome.error {
+            let key = StreamKey { run_id: run_id.clone(), attempt: self.run.attempt };
+            let data = error_frame(name, text).data.into_bytes();
+            if let Err(error) = parts.bridge.publish_terminal(&key, TerminalKind::Error, Some(data)).await {
+                tracing::warn!(%run_id, %error, "the end did not reach the stream");
+            }
         }
+        parts.bridge.cancel(run_id).await;
+        parts.bridge.cleanup(run_id, Duration::from_secs(60)).await;
+        if let Some(live) = &self.live {
+            self.registry.live.remove_exactly(run_id, live);
+            live.set_status(outcome.status);
+            live.finished(outcome);
+        }
+        parts.bell.ring(Ring::Ended(run_id.clone()));
+        self.registry.doorbell.ring();
     }
-    parts.bridge.cancel(&run.run_id).await;
-    parts.bridge.cleanup(&run.run_id, Duration::from_secs(60)).await;
-    if let Some(live) = registry.live.get(&run.run_id) {
-        registry.live.remove(&run.run_id);
-        live.set_status(outcome.status);
-        live.finished(outcome);
-    }
-    parts.bell.ring(Ring::Ended(run.run_id.clone()));
-    registry.doorbell.ring();
-}
 
-/// The store knows more of the run than this process does.
-fn let_go(run_id: &RunId, registry: &RunRegistry) {
-    if let Some(live) = registry.live.get(run_id) {
-        registry.live.remove(run_id);
-        live.left();
+    /// The store knows more of the run than this process does.
+    fn let_go(self) {
+        if let Some(live) = &self.live {
+            self.registry.live.remove_exactly(&self.run.run_id, live);
+            live.left();
+        }
     }
 }
 

@@ -86,8 +86,10 @@ pub(super) async fn end_told_to_stop(registry: &Arc<RunRegistry>, parts: &Runtim
         match parts.query.get(&run.run_id, &Owner::None).await {
             Ok(Some(run)) if run.status == RunStatus::Pending => end_unstarted(&run, registry, parts).await,
             Ok(_) => {}
+            // Nobody can end what cannot be read, but the store.
             Err(StoreError::Failed(why)) => {
                 tracing::error!(run_id = %run.run_id, why, "a run that was told to stop while it waited cannot be read");
+                parts.create.request_cancel(&run.run_id, CancelAction::Interrupt, parts.clock.now()).await?;
             }
             Err(error) => return Err(error.into()),
         }
@@ -165,12 +167,29 @@ impl Ending {
             Self::Stored => true,
             Self::Refused => false,
             Self::Later(end) => {
-                let stored = until_stored(&end, parts).await.is_ok();
+                let stored = match until_stored(&end, parts).await {
+                    Ok(()) => true,
+                    // The reply to an earlier try may have been lost, its writing was not.
+                    Err(CommitError::AlreadyTerminal(_)) => is_written(&end, parts).await,
+                    Err(_) => false,
+                };
                 if stored {
                     tracing::info!(run_id = %end.run_id, "the end of the run is stored at last");
                 }
                 stored
             }
+        }
+    }
+}
+
+/// Whether the run ended as `commit` says; one that cannot be read is somebody else's to tell of.
+async fn is_written(commit: &RunCommit, parts: &RuntimeParts) -> bool {
+    let status = commit.end.as_ref().map(|end| end.status);
+    match parts.query.get(&commit.run_id, &Owner::None).await {
+        Ok(run) => run.is_some_and(|run| run.attempt == commit.attempt && Some(run.status) == status),
+        Err(error) => {
+            tracing::warn!(run_id = %commit.run_id, %error, "whether the end of a run was stored cannot be found out");
+            false
         }
     }
 }

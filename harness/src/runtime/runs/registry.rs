@@ -15,6 +15,7 @@ use super::plan::ExecutionPlan;
 use super::queue::{Doorbell, end_unstarted};
 use super::record::RunRecord;
 use super::recovery::{self, ORPHAN_RECOVERED};
+use super::settling::SettlingRuns;
 use super::spec::CancelAction;
 use super::status::RunStatus;
 use super::store::{AdmitError, NewRun, Recipe, RunCommit};
@@ -50,6 +51,7 @@ pub struct RunRegistry {
     /// Has the membership look at what became of its runs.
     pub(super) look: Notify,
     pub(super) membership: Membership,
+    pub(super) settling: SettlingRuns,
     /// Says on which thread a run begins here.
     pub(super) launches: broadcast::Sender<ThreadId>,
 }
@@ -65,6 +67,7 @@ impl RunRegistry {
             doorbell: Doorbell::default(),
             look: Notify::new(),
             membership: Membership::new(node),
+            settling: SettlingRuns::default(),
             launches: broadcast::Sender::new(LAUNCHES_KEPT),
         }
     }

@@ -13,7 +13,7 @@ use super::registry::RunRegistry;
 use super::status::RunStatus;
 use super::store::StoreError;
 use crate::runtime::actor_context::Owner;
-use crate::runtime::checkpoint::HistoryQuery;
+use crate::runtime::checkpoint::{HistoryQuery, Snapshot};
 use crate::runtime::serialization::values_json;
 use crate::runtime::stream_bridge::{ResumeFrom, StreamItem};
 
@@ -108,10 +108,14 @@ pub(super) async fn wait(record: &RunRecord, registry: &RunRegistry, parts: &Run
             message: record.error.unwrap_or_else(|| "the run failed".to_owned()),
             values,
         },
-        RunStatus::Success if values.is_none() => WaitOutcome::Failed {
-            name: LOST_ERROR.to_owned(),
-            message: "the run ended well in another process, and its last state is gone with its thread".to_owned(),
-            values: None,
+        // Its own checkpoints may have been pruned, or its thread is gone.
+        RunStatus::Success if values.is_none() => match parts.checkpointer.get(&record.thread_id, None).await? {
+            Some(head) => WaitOutcome::Values(shown(&head)),
+            None => WaitOutcome::Failed {
+                name: LOST_ERROR.to_owned(),
+                message: "the run ended well in another process, and its last state is gone with its thread".to_owned(),
+                values: None,
+            },
         },
         _ => WaitOutcome::Values(values.unwrap_or_else(|| Bytes::from_static(b"{}"))),
     })
@@ -144,8 +148,11 @@ async fn last_values(record: &RunRecord, parts: &RuntimeParts) -> Result<Option<
         return Ok(None);
     };
     let snapshot = parts.checkpointer.get(&record.thread_id, Some(&meta.checkpoint_id)).await?;
-    Ok(snapshot.map(|snapshot| {
-        let questions: Vec<_> = snapshot.meta.next.iter().flat_map(|task| task.interrupts.clone()).collect();
-        values_json(&snapshot.state, &questions)
-    }))
+    Ok(snapshot.map(|snapshot| shown(&snapshot)))
+}
+
+/// A state as a waiting caller gets it.
+fn shown(snapshot: &Snapshot) -> Bytes {
+    let questions: Vec<_> = snapshot.meta.next.iter().flat_map(|task| task.interrupts.clone()).collect();
+    values_json(&snapshot.state, &questions)
 }

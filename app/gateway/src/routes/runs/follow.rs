@@ -39,7 +39,9 @@ pub(crate) async fn follow(State(state): App, dialect: Dialect, ids: Ids, query:
         None => dialect.join_default(),
     };
     let joined = state.runs.join_stream(Some(&thread), &run_id, from, dialect.heartbeat()).await?;
-    let items = items_of(joined, &run)?;
+    // The web UI knows this text and falls back to the stored history.
+    let missing = || ApiError::Conflict(format!("Run {run_id} is not active on this worker and cannot be streamed"));
+    let items = items_of(joined, &run).ok_or_else(missing)?;
     let guard = (cancel_on_disconnect && !run.status.is_terminal()).then(|| guard(&state, &run).once_read());
     let style = Style { dialect, ids: resumable };
     let events = EventStream::new(items, style, state.shutdown.clone()).filtered(EventFilter::only(filter)).guarded(guard);
@@ -48,15 +50,12 @@ pub(crate) async fn follow(State(state): App, dialect: Dialect, ids: Ids, query:
     Ok(event_stream_response(dialect, location, events))
 }
 
-/// What a viewer gets who joined the run: where its events are gone, its end at least.
-pub(super) fn items_of(joined: RunStream, run: &RunRecord) -> Result<BoxStream<'static, StreamItem>, ApiError> {
+/// What a viewer gets who joined the run: where its events are gone, its end at least. Nothing if it goes on and has no stream here.
+pub(super) fn items_of(joined: RunStream, run: &RunRecord) -> Option<BoxStream<'static, StreamItem>> {
     match joined.resume {
-        ResumeResult::Unknown if run.status.is_terminal() => Ok(stream::iter([StreamItem::End(TerminalKind::End)]).boxed()),
-        ResumeResult::Unknown => {
-            // The web UI knows this text and falls back to the stored history.
-            Err(ApiError::Conflict(format!("Run {} is not active on this worker and cannot be streamed", run.run_id)))
-        }
-        _ => Ok(joined.items),
+        ResumeResult::Unknown if run.status.is_terminal() => Some(stream::iter([StreamItem::End(TerminalKind::End)]).boxed()),
+        ResumeResult::Unknown => None,
+        _ => Some(joined.items),
     }
 }
 

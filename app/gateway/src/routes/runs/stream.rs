@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::follow::items_of;
 use super::{cancels_on_disconnect, guard, is_resumable, made_for_reader, made_run, spec_known_by};
 use crate::dialect::Dialect;
+use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids};
 use crate::input::RunTarget;
 use crate::repeats::{Repeatable, once};
@@ -39,7 +40,9 @@ async fn begin(state: &Arc<GatewayState>, dialect: Dialect, target: &RunTarget, 
     let again = |made| async move {
         let run = made_run(state, dialect, made).await?;
         let joined = state.runs.join_stream(Some(&run.thread_id), &run.run_id, ResumeFrom::Start, heartbeat).await?;
-        let items = items_of(joined, &run)?;
+        // Clients repeat on a 503, and the stream opens in a moment: on a 409 they would give up a run that goes on.
+        let missing = || ApiError::Unavailable(format!("The stream of run {} is not open yet", run.run_id));
+        let items = items_of(joined, &run).ok_or_else(missing)?;
         let guard = (cancels && !run.status.is_terminal()).then(|| guard(state, &run));
         Ok(respond(state, dialect, &run, items, guard, |events| events))
     };

@@ -58,12 +58,13 @@ async fn make(state: &Arc<GatewayState>, dialect: Dialect, mut body: Fields, req
     body.finish()?;
     let user_id = Some(required_user_id().map_err(|error| ApiError::Internal(error.to_string()))?);
     let at = state.clock.now();
-    let new =
-        NewThread { thread_id: thread_id.clone(), user_id, assistant, assistant_id: None, metadata, ttl, request: request.clone(), at };
+    // A thread that is seeded is made when its last step is there: its key is kept then.
+    let (with_thread, with_seed) = if seed.is_empty() { (request, None) } else { (None, request) };
+    let new = NewThread { thread_id: thread_id.clone(), user_id, assistant, assistant_id: None, metadata, ttl, request: with_thread, at };
     match state.threads.create(new).await? {
         Created::New(record) if seed.is_empty() => Ok(Json(thread_json(&record, ThreadFacts::default(), dialect))),
         Created::New(record) => {
-            let seeded = to_its_end(state, "seed a thread", seeded(Arc::clone(state), record, request, seed, dialect)).await?;
+            let seeded = to_its_end(state, "seed a thread", seeded(Arc::clone(state), record, with_seed, seed, dialect)).await?;
             let facts = thread_facts(state, &seeded, dialect).await?;
             Ok(Json(thread_json(&seeded, facts, dialect)))
         }
@@ -124,7 +125,7 @@ fn read_step(update: Map<String, Value>, alone: bool, body: &mut Fields) -> Upda
     read
 }
 
-/// Makes a checkpoint of each step; if one is refused there is no thread.
+/// Makes a checkpoint of each step and keeps the request's key; if anything of it fails there is neither thread nor key.
 async fn seeded(
     state: Arc<GatewayState>,
     record: ThreadRecord,
@@ -132,14 +133,37 @@ async fn seeded(
     steps: Vec<Vec<Update>>,
     dialect: Dialect,
 ) -> Result<ThreadRecord, ApiError> {
-    for step in &steps {
-        if let Err(refused) = change_state(&state, &record, step, None, dialect).await {
-            state.threads.delete(&record.thread_id, &Owner::Auto).await?;
-            if let Some(key) = &request {
-                state.requests.forget(key).await?;
-            }
-            return Err(refused);
+    let made = seed(&state, &record, request.as_ref(), &steps, dialect).await;
+    if made.is_err() {
+        if let Err(error) = state.threads.delete(&record.thread_id, &Owner::Auto).await {
+            tracing::error!(thread_id = %record.thread_id, %error, "a thread that could not be seeded cannot be deleted");
         }
     }
-    require_thread(&state, &record.thread_id).await
+    made
+}
+
+async fn seed(
+    state: &Arc<GatewayState>,
+    record: &ThreadRecord,
+    request: Option<&RequestKey>,
+    steps: &[Vec<Update>],
+    dialect: Dialect,
+) -> Result<ThreadRecord, ApiError> {
+    for step in steps {
+        change_state(state, record, step, None, dialect).await?;
+    }
+    let seeded = require_thread(state, &record.thread_id).await?;
+    let Some(key) = request else { return Ok(seeded) };
+    match state.requests.keep(key, Made::Thread(record.thread_id.clone()), state.clock.now()).await {
+        Ok(None) => Ok(seeded),
+        // A twin was faster: its thread is the one.
+        Ok(Some(known)) => Err(ApiError::KnownRequest(known)),
+        Err(error) => {
+            // It may have been kept all the same, and would name a thread that goes now.
+            if let Err(error) = state.requests.forget(key).await {
+                tracing::error!(thread_id = %record.thread_id, %error, "the key of a thread that could not be seeded cannot be forgotten");
+            }
+            Err(error.into())
+        }
+    }
 }

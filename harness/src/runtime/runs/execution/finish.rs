@@ -137,6 +137,7 @@ impl Execution {
 
     /// Gives the run back where its last step ended. What was said since is said again by who goes on with it.
     async fn hand_over(&mut self) -> Result<(), CommitError> {
+        self.journal.adds_up_to(self.callbacks.completion_data());
         if let Some(held) = self.held.take() {
             self.journal.checkpoint(held);
         }

@@ -44,7 +44,7 @@ pub struct WebhookLetter {
     pub url: String,
     /// When the run ended.
     pub ended_at: DateTime<Utc>,
-    /// How often it was tried since it was made, or sent again.
+    /// How often it was tried since it was made, or sent again; a rest of its receiver counts as a try.
     pub tries: u32,
     /// When it is tried next; without that it is a dead letter.
     pub due_at: Option<DateTime<Utc>>,
@@ -63,9 +63,9 @@ pub trait WebhookOutbox: Send + Sync + std::fmt::Debug {
     /// The call was taken: it is forgotten.
     async fn delivered(&self, run: &RunId) -> Result<(), StoreError>;
 
-    /// The call was not taken at `at`, because of `error`. It is due again at `again_at`; without that it is a dead letter, kept
-    /// but not tried any more.
-    async fn failed(&self, run: &RunId, error: &str, again_at: Option<DateTime<Utc>>, at: DateTime<Utc>) -> Result<(), StoreError>;
+    /// The calls were not taken at `at`, because of `error`. They are due again at `again_at`; without that they are dead letters,
+    /// kept but not tried any more.
+    async fn failed(&self, runs: &[RunId], error: &str, again_at: Option<DateTime<Utc>>, at: DateTime<Utc>) -> Result<(), StoreError>;
 
     /// Calls that were not tried after all: they are due at `at`.
     async fn put_back(&self, runs: &[RunId], at: DateTime<Utc>) -> Result<(), StoreError>;

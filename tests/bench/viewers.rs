@@ -1,0 +1,123 @@
+//! Many viewers of one run: what each costs while nothing happens, and what they cost the run they watch.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::{process, provider};
+
+/// Viewers of a run that says nothing.
+const IDLE: usize = 10_000;
+/// Viewers of a run that says much.
+const BUSY: usize = 2_000;
+/// What the watched run says: this many tokens, so far apart.
+const SAID: (usize, Duration) = (200, Duration::from_millis(20));
+/// Connections that are being opened at the same time.
+const OPENING: usize = 200;
+
+/// What viewers cost.
+#[derive(Debug)]
+pub(super) struct ViewerFigures {
+    /// Bytes of resident memory for each idle one.
+    each: u64,
+    /// How long the run took alone.
+    alone: Duration,
+    /// How long it took while it was watched.
+    watched: Duration,
+}
+
+impl fmt::Display for ViewerFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kibibytes = self.each / 1024;
+        writeln!(f, "- {IDLE} idle viewers of one run: {kibibytes} KiB of resident memory each")?;
+        let (tokens, gap) = SAID;
+        write!(f, "- a run of {tokens} tokens every {} ms took ", gap.as_millis())?;
+        writeln!(f, "{:.2?} alone and {:.2?} with {BUSY} viewers", self.alone, self.watched)
+    }
+}
+
+/// Measures a gateway that has nothing else to do.
+pub(super) async fn measure(address: SocketAddr, pid: u32) -> anyhow::Result<ViewerFigures> {
+    let gateway = Gateway { address, client: reqwest::Client::builder().no_proxy().build()? };
+    let alone = gateway.watched_by(0).await?;
+    let watched = gateway.watched_by(BUSY).await?;
+    let (thread, run) = gateway.start(2, Duration::from_secs(3_600)).await?;
+    let before = process::resident(pid)?;
+    let viewers = gateway.view(&thread, &run, IDLE).await?;
+    let each = process::resident(pid)?.saturating_sub(before) / viewers.len() as u64;
+    gateway.ask(Method::POST, &format!("/threads/{thread}/runs/{run}/cancel?wait=true"), &json!({})).await?;
+    Ok(ViewerFigures { each, alone, watched })
+}
+
+struct Gateway {
+    address: SocketAddr,
+    client: reqwest::Client,
+}
+
+impl Gateway {
+    async fn ask(&self, method: Method, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let request = self.client.request(method, format!("http://{}/api{path}", self.address)).json(body);
+        let answer = request.send().await?.error_for_status()?;
+        let text = answer.text().await?;
+        Ok(if text.is_empty() { Value::Null } else { serde_json::from_str(&text)? })
+    }
+
+    /// A run in a thread of its own.
+    async fn start(&self, tokens: usize, gap: Duration) -> anyhow::Result<(String, String)> {
+        let id = |made: &Value, key: &str| made[key].as_str().map(str::to_owned).context("an id");
+        let thread = id(&self.ask(Method::POST, "/threads", &json!({})).await?, "thread_id")?;
+        let message = json!({"type": "human", "content": provider::prompt(tokens, gap)});
+        let body = json!({"assistant_id": "lead_agent", "input": {"messages": [message]}, "stream_mode": ["messages-tuple"]});
+        let run = id(&self.ask(Method::POST, &format!("/threads/{thread}/runs"), &body).await?, "run_id")?;
+        Ok((thread, run))
+    }
+
+    /// How long a run takes while so many watch it to its end.
+    async fn watched_by(&self, viewers: usize) -> anyhow::Result<Duration> {
+        let begun = Instant::now();
+        let (tokens, gap) = SAID;
+        let (thread, run) = self.start(tokens, gap).await?;
+        let mut watching = JoinSet::new();
+        for mut viewer in self.view(&thread, &run, viewers).await? {
+            watching.spawn(async move { tokio::io::copy(&mut viewer, &mut tokio::io::sink()).await });
+        }
+        self.ask(Method::GET, &format!("/threads/{thread}/runs/{run}/join"), &json!({})).await?;
+        let took = begun.elapsed();
+        watching.shutdown().await;
+        Ok(took)
+    }
+
+    /// Connections that have each had the beginning of the run's stream.
+    async fn view(&self, thread: &str, run: &str, viewers: usize) -> anyhow::Result<Vec<TcpStream>> {
+        let request = format!("GET /api/threads/{thread}/runs/{run}/stream HTTP/1.1\r\nhost: {}\r\n\r\n", self.address);
+        let (mut opening, mut open) = (JoinSet::new(), Vec::new());
+        for _ in 0..viewers {
+            if opening.len() == OPENING {
+                open.extend(opening.join_next().await.transpose()?.transpose()?);
+            }
+            opening.spawn(view(self.address, request.clone()));
+        }
+        while let Some(viewer) = opening.join_next().await {
+            open.push(viewer??);
+        }
+        Ok(open)
+    }
+}
+
+async fn view(address: SocketAddr, request: String) -> anyhow::Result<TcpStream> {
+    let mut stream = TcpStream::connect(address).await?;
+    stream.write_all(request.as_bytes()).await?;
+    let mut head = [0; 512];
+    let read = stream.read(&mut head).await?;
+    let head = String::from_utf8_lossy(&head[..read]);
+    anyhow::ensure!(head.starts_with("HTTP/1.1 200"), "a viewer was told {head}");
+    Ok(stream)
+}
