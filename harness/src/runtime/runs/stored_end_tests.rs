@@ -1,0 +1,97 @@
+//! Ends that only the store tells.
+
+use super::super::recovery::{LOST, ORPHAN_RECOVERED, end_orphan};
+use super::super::tests::{BEAT, as_user, facade, spec, wait_for_tokens};
+use super::*;
+use crate::runtime::stream_bridge::{EventName, StreamKey};
+use bytes::Bytes;
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_left_open_ends_when_the_store_says_that_the_run_has() {
+    as_user(async {
+        let facade = facade();
+        let parts = facade.parts().clone();
+        // Executed by another process: this one knows its row and its stream.
+        let run = parts.create.admit(crate::testkit::new_run("left", "t1")).await.unwrap().run;
+        let key = StreamKey { run_id: run.run_id.clone(), attempt: run.attempt };
+        parts.bridge.publish(&key, EventName::Borrowed("values"), Bytes::from_static(b"{}").into()).await.unwrap();
+        let mut stream = facade.join_stream(None, &run.run_id, ResumeFrom::Start, BEAT).await.unwrap();
+        assert!(matches!(stream.items.next().await, Some(StreamItem::Event(_))));
+        assert_eq!(stream.items.next().await, Some(StreamItem::Heartbeat), "while it is active nothing is made up");
+        end_orphan(&run, ORPHAN_RECOVERED, LOST, &parts).await;
+        let began = Instant::now();
+        let rest: Vec<_> = stream.items.collect().await;
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+        let [StreamItem::Gap(gap), StreamItem::Event(error), StreamItem::End(TerminalKind::Error)] = &rest[..] else { panic!("{rest:?}") };
+        assert_eq!(gap.requested_event_id.as_deref(), Some("1-1"));
+        assert_eq!((error.id.seq, &*error.event), (2, "error"));
+        // Who comes back with a cursor gets nothing but the end.
+        let seen = ResumeFrom::After(EventId { seq: 1, attempt: 1 });
+        let again = facade.join_stream(None, &run.run_id, seen, BEAT).await.unwrap();
+        assert_eq!(again.items.filter(|item| std::future::ready(*item != StreamItem::Heartbeat)).collect::<Vec<_>>().await, rest);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_viewer_of_a_run_that_another_process_took_and_ended_sees_that_end() {
+    for is_noticed_before in [false, true] {
+        as_user(async {
+            let facade = facade();
+            facade.recover().await.unwrap();
+            let (run, stream) = facade.create_and_stream(spec("hang"), BEAT).await.unwrap();
+            wait_for_tokens(&facade, &run.run_id).await;
+            let parts = facade.parts();
+            let other = crate::testkit::node("other");
+            parts.nodes.register(&other, Duration::from_secs(600)).await.unwrap();
+            let taken = parts.create.take_over(&other, parts.clock.now()).await.unwrap().unwrap();
+            while is_noticed_before && facade.live_runs() > 0 {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            end_orphan(&taken.run, ORPHAN_RECOVERED, LOST, parts).await;
+            let items = tokio::time::timeout(Duration::from_secs(60), stream.items.collect::<Vec<_>>()).await.expect("it ends");
+            assert_eq!(items.last(), Some(&StreamItem::End(TerminalKind::Error)), "noticed before: {is_noticed_before}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn who_comes_back_to_a_run_whose_events_are_gone_gets_a_gap_and_its_end() {
+    as_user(async {
+        let facade = facade();
+        let parts = facade.parts().clone();
+        let run = parts.create.admit(crate::testkit::new_run("left", "t1")).await.unwrap().run;
+        end_orphan(&run, ORPHAN_RECOVERED, LOST, &parts).await;
+        let seen = EventId { seq: 7, attempt: 1 };
+        let stream = facade.join_stream(None, &run.run_id, ResumeFrom::After(seen), BEAT).await.unwrap();
+        let items: Vec<_> = stream.items.collect().await;
+        let [StreamItem::Gap(gap), StreamItem::Event(error), StreamItem::End(TerminalKind::Error)] = &items[..] else {
+            panic!("{items:?}")
+        };
+        assert_eq!((gap.requested_event_id.as_deref(), error.id.seq), (Some("7-1"), 8));
+        let stream = facade.join_stream(None, &run.run_id, ResumeFrom::Start, BEAT).await.unwrap();
+        let items: Vec<_> = stream.items.collect().await;
+        assert!(matches!(items[..], [StreamItem::Event(_), StreamItem::End(TerminalKind::Error)]), "who saw nothing misses nothing");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn recovery_ends_the_stream_of_a_lost_run_where_it_stood() {
+    as_user(async {
+        let facade = facade();
+        let parts = facade.parts().clone();
+        let run = parts.create.admit(crate::testkit::new_run("left", "t1")).await.unwrap().run;
+        let key = StreamKey { run_id: run.run_id.clone(), attempt: run.attempt };
+        parts.bridge.publish(&key, EventName::Borrowed("values"), Bytes::from_static(b"{}").into()).await.unwrap();
+        let stream = facade.join_stream(None, &run.run_id, ResumeFrom::Start, BEAT).await.unwrap();
+        facade.recover().await.unwrap();
+        let items: Vec<_> = stream.items.collect().await;
+        let [StreamItem::Event(_), StreamItem::Event(error), StreamItem::End(TerminalKind::Error)] = &items[..] else {
+            panic!("{items:?}")
+        };
+        assert_eq!((error.id.seq, &*error.event), (2, "error"));
+    })
+    .await;
+}
