@@ -53,19 +53,19 @@ async fn survives(server: Server, away: impl Fn(&mut Dice) -> Duration, rounds: 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
-async fn nothing_is_lost_when_postgres_is_killed_and_started_again() {
+async fn nothing_is_lost_when_the_database_is_killed_and_started_again() {
     survives(Server::Postgres, |dice| dice.millis(0, 3_000), 2).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
-async fn nothing_is_lost_when_redis_is_killed_and_started_again() {
+async fn nothing_is_lost_when_the_stream_server_is_killed_and_started_again() {
     survives(Server::Redis, |dice| dice.millis(0, 8_000), 2).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
-async fn without_redis_runs_are_taken_in_worked_on_and_shown_by_their_node() {
+async fn without_the_stream_server_runs_are_taken_in_worked_on_and_shown_by_their_node() {
     let cluster = Cluster::of(2).await;
     let web = cluster.web.clone();
     let outage = Server::Redis.kill();
@@ -113,7 +113,7 @@ async fn reads_do_not_notice_that_the_database_ended_every_session() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
-async fn viewers_hear_of_the_end_when_redis_and_the_owner_are_gone() {
+async fn viewers_hear_of_the_end_when_the_stream_server_and_the_owner_are_gone() {
     let mut cluster = Cluster::of(3).await;
     let web = cluster.web.clone();
     let story = Story::new("gone", 100, Duration::from_millis(40));

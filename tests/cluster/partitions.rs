@@ -60,7 +60,7 @@ async fn a_gateway_cut_off_from_its_servers_loses_and_repeats_nothing() {
 
 #[tokio::test]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
-async fn a_slow_redis_does_not_slow_a_run_down() {
+async fn a_slow_stream_server_does_not_slow_a_run_down() {
     let (ways, sections) = Ways::of(1, 1).await;
     let cluster = Cluster::each(&sections).await;
     let web = cluster.web.clone();
