@@ -29,7 +29,7 @@ pub(crate) const ACQUIRE_LIMIT: Duration = Duration::from_secs(10);
 /// The longest a statement may take on Postgres, and wait for a row there, in milliseconds.
 const STATEMENT_LIMIT_MS: &str = "20000";
 /// A Postgres connection that was idle for longer is asked whether it still lives.
-pub(crate) const PING_AFTER: Duration = Duration::from_secs(1);
+const PING_AFTER: Duration = Duration::from_secs(1);
 const SQLITE_READERS: u32 = 8;
 /// Files up to this size are checked page by page at the start; a longer check would hold the start up.
 pub(crate) const CHECK_LIMIT_BYTES: u64 = 64 << 20;
@@ -242,20 +242,8 @@ impl Database {
         if keeper.hold().await.map_err(|error| OpenError::Database(error.to_string()))? == Hold::Lost {
             return Err(if config.exclusive { OpenError::InUseByOthers } else { OpenError::InUseByOne });
         }
-        let pool = PgPoolOptions::new()
-            .max_connections(config.max_connections.max(1))
-            .acquire_timeout(ACQUIRE_LIMIT)
-            // A ping before every use would double the way to the server; a connection used a moment ago is still good.
-            .test_before_acquire(false)
-            .before_acquire(|connection, used| {
-                Box::pin(async move {
-                    if used.idle_for > PING_AFTER {
-                        connection.ping().await?;
-                    }
-                    Ok(true)
-                })
-            })
-            .connect_lazy_with(options);
+        let pool =
+            pinged_when_rested().max_connections(config.max_connections.max(1)).acquire_timeout(ACQUIRE_LIMIT).connect_lazy_with(options);
         let pool = SqlxPostgresConnector::from_sqlx_postgres_pool(pool);
         if let Some(schema) = &config.schema {
             pool.execute_unprepared(&format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\"")).await.map_err(refused)?;
@@ -263,6 +251,19 @@ impl Database {
         migrate(&pool).await.map_err(refused)?;
         Ok(Self { reads: pool.clone(), writes: Writes::Direct(pool), alone: config.exclusive, _lock: None, keeper: Some(keeper) })
     }
+}
+
+/// A pool whose connections are asked whether they live before they are used again. A ping before every use would double the way to
+/// the server; one used a moment ago is still good.
+pub(crate) fn pinged_when_rested() -> PgPoolOptions {
+    PgPoolOptions::new().test_before_acquire(false).before_acquire(|connection, used| {
+        Box::pin(async move {
+            if used.idle_for > PING_AFTER {
+                connection.ping().await?;
+            }
+            Ok(true)
+        })
+    })
 }
 
 /// The connection's settings, or what is wrong with them.

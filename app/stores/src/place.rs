@@ -7,10 +7,10 @@ use std::time::Duration;
 use harness::runtime::runs::store::{Hold, StoreError};
 use parking_lot::Mutex;
 use sea_orm::{DatabaseConnection, SqlxPostgresConnector};
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool};
 use sqlx::{Connection, Row};
 
-use crate::connect::PING_AFTER;
+use crate::connect::pinged_when_rested;
 use crate::error::Fault;
 use crate::tx::Writes;
 
@@ -41,20 +41,11 @@ impl Keeper {
     pub(crate) fn new(options: PgConnectOptions, schema: Option<&str>, exclusive: bool) -> Self {
         let lock = Arc::new(SessionLock::new(schema, exclusive));
         let taking = lock.clone();
-        let pool = PgPoolOptions::new()
+        let pool = pinged_when_rested()
             .max_connections(1)
             .idle_timeout(None)
             .max_lifetime(None)
             .acquire_timeout(DIAL_LIMIT)
-            .test_before_acquire(false)
-            .before_acquire(|connection, used| {
-                Box::pin(async move {
-                    if used.idle_for > PING_AFTER {
-                        connection.ping().await?;
-                    }
-                    Ok(true)
-                })
-            })
             .after_release(|connection, _| {
                 Box::pin(async move {
                     let rest = tokio::time::timeout(REST_LIMIT, connection.ping()).await;
