@@ -92,6 +92,16 @@ fn another_attempt_may_take_back_what_the_lost_one_said() {
 }
 
 #[test]
+fn a_stream_that_was_lost_with_its_server_begins_anew_with_the_state() {
+    let anew = [("3-2", "1-2"), ("4-2", "2-2"), ("5-2", "3-2")];
+    let history = anew.iter().fold(GOOD.to_owned(), |history, (old, new)| history.replace(&format!("\"{old}\""), &format!("\"{new}\"")));
+    assert_eq!(judge(&history), []);
+    let told = r#""id":"3-2","event":"metadata""#;
+    assert_eq!(found(told, r#""id":"3-2","event":"messages""#), ["9: a hole in run r: viewer v gets 3-2 after 2-1"]);
+    assert_eq!(found(told, r#""id":"1-2","event":"messages""#)[0], "9: a repeat in run r: viewer v gets 1-2 after 2-1");
+}
+
+#[test]
 fn an_end_comes_once_and_last() {
     let ended = r#"{"at":9,"op":"ended","viewer":"v"}"#;
     assert_eq!(without(ended), ["17: viewer v of run r never hears of its end"]);

@@ -16,11 +16,12 @@ struct Viewer {
 }
 
 impl Viewer {
-    /// Whether the event may come next. Another attempt may take back what only viewers of the lost one had seen.
-    fn expects(&self, id: EventId) -> bool {
+    /// Whether the event may come next. Another attempt tells the state first, so it may take back what only viewers of the lost
+    /// one had seen, or begin with 1 where the stream was lost with its server.
+    fn expects(&self, id: EventId, event: &str) -> bool {
         match self.last {
             None => id.number == 1,
-            Some(last) if id.attempt > last.attempt => (2..=last.number + 1).contains(&id.number),
+            Some(last) if id.attempt > last.attempt => event == "metadata" && (1..=last.number + 1).contains(&id.number),
             Some(last) => id.attempt == last.attempt && id.number == last.number + 1,
         }
     }
@@ -45,7 +46,7 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
                 Some(viewer) if viewer.open => {
                     if viewer.over {
                         say(format!("viewer {name} gets {event} {id} after the end"));
-                    } else if !viewer.gapped && !viewer.expects(*id) {
+                    } else if !viewer.gapped && !viewer.expects(*id, event) {
                         let repeat = viewer.last.is_some_and(|last| id.number <= last.number);
                         let what = if repeat { "a repeat" } else { "a hole" };
                         say(format!("{what} in run {}: viewer {name} gets {id} after {}", viewer.run, shown(viewer.last)));
