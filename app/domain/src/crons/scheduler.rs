@@ -8,7 +8,6 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use futures_util::StreamExt;
 use harness::clock::Clock;
 use harness::ids::RunId;
-use harness::runtime::fail_points;
 use harness::runtime::runs::store::StoreError;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -89,7 +88,6 @@ impl Scheduler {
             Ok(false) => return,
             Err(error) => return tracing::warn!(%error, cron = %cron.cron_id, "a due cron could not be taken"),
         }
-        fail_points::pass("cron.taken");
         let run = run_of(cron.cron_id, due.fires_for);
         if !may_fire(&due, now) {
             tracing::info!(cron = %cron.cron_id, fires_for = %due.fires_for, "a firing that nobody saw to in time is dropped");
@@ -106,7 +104,6 @@ impl Scheduler {
                 return tracing::warn!(%error, cron = %cron.cron_id, "a cron could not start its run yet; it is tried again");
             }
         }
-        fail_points::pass("cron.started");
         self.finish(&due).await;
     }
 
