@@ -16,7 +16,11 @@ mod kinds;
 mod request;
 mod retry;
 
-#[cfg(feature = "openai")]
+#[cfg(feature = "providers")]
+mod anthropic;
+#[cfg(feature = "providers")]
+pub mod http;
+#[cfg(feature = "providers")]
 pub mod openai;
 pub mod scripted;
 
