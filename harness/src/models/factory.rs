@@ -81,10 +81,12 @@ fn openai_dialect(kind: ProviderKind) -> Option<super::openai::Dialect> {
 #[cfg(feature = "providers")]
 fn over_http(kind: ProviderKind, entry: &ModelEntry, info: ModelInfo, parts: &Parts) -> Option<Result<Arc<dyn ChatModel>, String>> {
     use super::anthropic::Messages;
+    use super::gemini::GenerateContent;
     use super::openai::ChatCompletions;
     match (kind, openai_dialect(kind)) {
         (_, Some(dialect)) => Some(driven(ChatCompletions::of(entry, dialect), entry, info, parts)),
         (ProviderKind::Anthropic, None) => Some(driven(Messages::of(entry, false), entry, info, parts)),
+        (ProviderKind::Gemini, None) => Some(driven(GenerateContent::of(entry), entry, info, parts)),
         (ProviderKind::Claude, None) => Some(driven(Messages::of(entry, true), entry, info, parts)),
         _ => None,
     }

@@ -19,6 +19,8 @@ mod retry;
 #[cfg(feature = "providers")]
 mod anthropic;
 #[cfg(feature = "providers")]
+mod gemini;
+#[cfg(feature = "providers")]
 pub mod http;
 #[cfg(feature = "providers")]
 pub mod openai;
