@@ -60,10 +60,3 @@ pub struct ModelError {
     /// How long the provider asked to wait.
     pub retry_after: Option<Duration>,
 }
-
-impl ModelError {
-    /// Whether another key of the same account holder may be let through.
-    pub(crate) fn is_about_the_key(&self) -> bool {
-        matches!(self.kind, ModelErrorKind::Auth | ModelErrorKind::Quota | ModelErrorKind::Burst) || self.status == Some(429)
-    }
-}

@@ -83,7 +83,11 @@ fn over_http(kind: ProviderKind, entry: &ModelEntry, info: ModelInfo, parts: &Pa
     use super::anthropic::Messages;
     use super::gemini::GenerateContent;
     use super::openai::ChatCompletions;
+    use super::responses::{Flavor, Responses};
+    let wants_responses = entry.extra.get("use_responses_api").is_some_and(|wanted| wanted == true);
     match (kind, openai_dialect(kind)) {
+        (_, Some(_)) if wants_responses => Some(driven(Responses::of(entry, Flavor::OpenAi), entry, info, parts)),
+        (ProviderKind::Codex, None) => Some(driven(Responses::of(entry, Flavor::Codex), entry, info, parts)),
         (_, Some(dialect)) => Some(driven(ChatCompletions::of(entry, dialect), entry, info, parts)),
         (ProviderKind::Anthropic, None) => Some(driven(Messages::of(entry, false), entry, info, parts)),
         (ProviderKind::Gemini, None) => Some(driven(GenerateContent::of(entry), entry, info, parts)),

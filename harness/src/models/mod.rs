@@ -11,6 +11,7 @@ mod embedder;
 mod entry;
 mod error;
 mod factory;
+mod fallback;
 mod from_config;
 mod kinds;
 mod request;
@@ -24,6 +25,8 @@ mod gemini;
 pub mod http;
 #[cfg(feature = "providers")]
 pub mod openai;
+#[cfg(feature = "providers")]
+mod responses;
 pub mod scripted;
 
 pub use breaker::{BreakerPolicy, Breakers, CallPermit, Circuit, CircuitBreaker};

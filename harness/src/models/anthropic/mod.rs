@@ -27,6 +27,7 @@ const SITE: Site = Site {
     open: false,
     key_names: &["api_key", "anthropic_api_key"],
     key_variable: "ANTHROPIC_API_KEY",
+    instead: "",
 };
 
 /// The messages API, as one entry uses it.

@@ -72,7 +72,7 @@ impl<W: Wire> ChatModel for HttpChatModel<W> {
         for _ in 1..credentials.len() {
             let key = self.asker.key()?;
             match (Answer::begin(&self.asker, &request, key.as_ref()).await, key) {
-                (Err(error), Some(key)) if error.is_about_the_key() => {
+                (Err(error), Some(key)) if is_about_the_key(&error) => {
                     tracing::warn!(%error, "a key was refused, the next one is tried");
                     credentials.pass_over(&key);
                 }
@@ -82,6 +82,11 @@ impl<W: Wire> ChatModel for HttpChatModel<W> {
         let key = self.asker.key()?;
         Answer::begin(&self.asker, &request, key.as_ref()).await.map(Answer::into_stream)
     }
+}
+
+/// Whether another key of the same owner may be let through.
+fn is_about_the_key(error: &ModelError) -> bool {
+    matches!(error.kind, ModelErrorKind::Auth | ModelErrorKind::Quota | ModelErrorKind::Burst) || error.status == Some(429)
 }
 
 /// An answer on its way. Dropping it closes the connection, which ends the provider's work.

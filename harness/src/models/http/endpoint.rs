@@ -27,6 +27,8 @@ pub(in crate::models) struct Site {
     pub(in crate::models) key_names: &'static [&'static str],
     /// The variable that people keep it in.
     pub(in crate::models) key_variable: &'static str,
+    /// What else than a key there can be, told to those who give none.
+    pub(in crate::models) instead: &'static str,
 }
 
 /// The way to the server.
@@ -63,7 +65,7 @@ impl Endpoint {
         let base = base.ok_or("its `base_url` is not an http or https address")?;
         let credentials = Credentials::read(entry, site.key_names);
         if credentials.is_empty() && !site.open && Some(address) == site.base_url {
-            return Err(format!("it needs an `api_key`, for instance `api_key: ${}`", site.key_variable));
+            return Err(format!("it needs an `api_key`, for instance `api_key: ${}`{}", site.key_variable, site.instead));
         }
         if credentials.all().any(|key| HeaderValue::from_str(key.text()).is_err()) {
             return Err("its `api_key` has characters that cannot be sent".to_owned());
@@ -139,7 +141,8 @@ mod tests {
 
     use super::*;
 
-    const SITE: Site = Site { base_url: Some("https://h.test/v1"), open: false, key_names: &["api_key"], key_variable: "H_KEY" };
+    const SITE: Site =
+        Site { base_url: Some("https://h.test/v1"), open: false, key_names: &["api_key"], key_variable: "H_KEY", instead: "" };
     const ANYWHERE: Site = Site { base_url: None, ..SITE };
 
     fn read(extra: Value, site: Site) -> Result<Endpoint, String> {
