@@ -50,6 +50,9 @@ pub struct ModelConfig {
     /// Shortcut for `when_thinking_enabled.thinking`.
     #[serde(default)]
     pub thinking: Option<OpenKeys>,
+    /// Entries that are asked, in order, when this one fails for good.
+    #[serde(default)]
+    pub fallback_models: Vec<String>,
     /// How many tokens fit into one call.
     #[serde(default)]
     pub context_window: Option<u64>,
@@ -91,12 +94,16 @@ impl ModelConfig {
 
 pub(super) fn check_all(models: &[ModelConfig], check: &mut Checker) {
     let mut seen = HashSet::new();
+    let known: HashSet<&str> = models.iter().map(|model| model.name.as_str()).collect();
     for (position, model) in models.iter().enumerate() {
         check.under(position, |check| {
             model.check(check);
             if !seen.insert(model.name.as_str()) {
                 let found = format!("`{}` for the second time", model.name);
                 check.refuse("name", found, "each name once");
+            }
+            for name in model.fallback_models.iter().filter(|name| !known.contains(name.as_str())) {
+                check.refuse("fallback_models", format!("`{name}`"), "names of other entries under `models`");
             }
         });
     }

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::factory::{self, Parts};
+use super::fallback::WithFallbacks;
 use super::{ChatModel, ModelEntry, ModelError, ModelErrorKind};
 use crate::clock::Clock;
 
@@ -37,6 +38,14 @@ pub struct ModelCatalog {
 struct Slot {
     entry: ModelEntry,
     built: OnceLock<Result<Arc<dyn ChatModel>, ModelError>>,
+    /// The model and those behind it.
+    whole: OnceLock<Result<Arc<dyn ChatModel>, ModelError>>,
+}
+
+impl Slot {
+    fn of(entry: ModelEntry) -> Self {
+        Self { entry, built: OnceLock::new(), whole: OnceLock::new() }
+    }
 }
 
 impl ModelCatalog {
@@ -44,7 +53,7 @@ impl ModelCatalog {
     pub fn new(entries: impl IntoIterator<Item = ModelEntry>, clock: Arc<dyn Clock>) -> Self {
         let mut slots = IndexMap::new();
         for entry in entries {
-            slots.entry(entry.name.clone()).or_insert_with(|| Slot { entry, built: OnceLock::new() });
+            slots.entry(entry.name.clone()).or_insert_with(|| Slot::of(entry));
         }
         Self { parts: Parts::new(clock), slots }
     }
@@ -54,7 +63,7 @@ impl ModelCatalog {
         let info = model.info();
         let mut entry = ModelEntry::new(&info.name, &info.provider, &info.model);
         entry.supports_vision = info.supports_vision;
-        self.slots.insert(entry.name.clone(), Slot { entry, built: OnceLock::from(Ok(model)) });
+        self.slots.insert(entry.name.clone(), Slot { built: OnceLock::from(Ok(model)), ..Slot::of(entry) });
         self
     }
 
@@ -64,7 +73,29 @@ impl ModelCatalog {
             let known = self.slots.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
             config_error(name, format!("there is no such entry under `models`; there are: {known}"))
         })?;
-        slot.built.get_or_init(|| factory::build(&slot.entry, &self.parts).map_err(|message| config_error(name, message))).clone()
+        slot.whole.get_or_init(|| self.build(slot)).clone()
+    }
+
+    /// The model of `slot`, in front of its fallbacks. One of those that cannot be built is left out: the model itself can.
+    fn build(&self, slot: &Slot) -> Result<Arc<dyn ChatModel>, ModelError> {
+        let model = self.build_alone(slot)?;
+        let others = slot.entry.fallback_models.iter().filter(|name| **name != slot.entry.name);
+        let mut fallbacks = Vec::new();
+        for name in others {
+            let other = self.slots.get(name).ok_or_else(|| {
+                config_error(&slot.entry.name, format!("its `fallback_models` name `{name}`, which is no entry under `models`"))
+            })?;
+            match self.build_alone(other) {
+                Ok(other) => fallbacks.push(other),
+                Err(error) => tracing::warn!(model = slot.entry.name, %error, "a fallback cannot be used"),
+            }
+        }
+        if fallbacks.is_empty() { Ok(model) } else { Ok(Arc::new(WithFallbacks { model, fallbacks })) }
+    }
+
+    fn build_alone(&self, slot: &Slot) -> Result<Arc<dyn ChatModel>, ModelError> {
+        let build = || factory::build(&slot.entry, &self.parts).map_err(|message| config_error(&slot.entry.name, message));
+        slot.built.get_or_init(build).clone()
     }
 
     /// The model `name`, or the default when none is named.
@@ -108,6 +139,7 @@ fn config_error(model: &str, message: String) -> ModelError {
 mod tests {
     use super::*;
     use crate::clock::SystemClock;
+    use crate::models::ProviderKind;
 
     fn catalog(entries: Vec<ModelEntry>) -> ModelCatalog {
         ModelCatalog::new(entries, Arc::new(SystemClock))
@@ -125,12 +157,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_built_names_the_entry_and_the_way_out() {
-        let catalog = catalog(vec![
-            ModelEntry::new("c", "langchain_anthropic:ChatAnthropic", "claude"),
-            ModelEntry::new("t", "langchain_typo:ChatOllana", "x"),
-        ]);
+        let catalog =
+            catalog(vec![ModelEntry::new("c", "scripted_by_hand", "claude"), ModelEntry::new("t", "langchain_typo:ChatOllana", "x")]);
         for (name, hints) in [
-            ("c", &["\"c\"", "`anthropic`", "supported: scripted", "use: openai"][..]),
+            ("c", &["\"c\"", "scripted_by_hand", "nearest: ", "supported: scripted"][..]),
             ("t", &["\"t\"", "ChatOllana", "ollama"]),
             ("zzz", &["zzz", "c, t"]),
         ] {
@@ -143,18 +173,31 @@ mod tests {
         assert!(super::ModelCatalog::new([], Arc::new(SystemClock)).get_or_default(None).is_err());
     }
 
-    #[cfg(feature = "openai")]
     #[test]
-    fn every_kind_that_speaks_chat_completions_is_built() {
-        for kind in ["openai", "deepseek", "openai_compat_replay", "mimo", "stepfun", "vllm", "minimax"] {
+    fn fallbacks_stand_behind_their_model_and_must_be_entries() {
+        let with = |fallbacks: &[&str]| {
+            let fallback_models = fallbacks.iter().map(|name| (*name).to_owned()).collect();
+            let first = ModelEntry { fallback_models, ..ModelEntry::new("a", "scripted", "s") };
+            catalog(vec![first, ModelEntry::new("b", "scripted", "s"), ModelEntry::new("broken", "nothing", "s")]).get("a")
+        };
+        let names = |model: Arc<dyn ChatModel>| model.fallbacks().iter().map(|other| other.info().name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(with(&["a", "broken", "b"]).unwrap()), ["b"]);
+        assert!(with(&[]).unwrap().fallbacks().is_empty());
+        assert!(with(&["typo"]).unwrap_err().message.contains("`typo`"));
+    }
+
+    #[cfg(feature = "providers")]
+    #[test]
+    fn every_kind_is_built_and_one_without_a_key_says_where_keys_are_kept() {
+        for kind in ProviderKind::all().map(ProviderKind::as_str) {
             let mut entry = ModelEntry::new("m", kind, "x");
             entry.extra.insert("base_url".to_owned(), serde_json::json!("http://127.0.0.1:1/v1"));
             let model = catalog(vec![entry]).get("m").unwrap();
             assert_eq!((model.info().name.as_str(), model.info().provider.as_str()), ("m", kind));
         }
-        let mut keyless = ModelEntry::new("m", "openai", "x");
-        assert!(catalog(vec![keyless.clone()]).get("m").unwrap_err().message.contains("api_key"));
-        keyless.extra.insert("use_responses_api".to_owned(), serde_json::json!(true));
-        assert!(catalog(vec![keyless]).get("m").unwrap_err().message.contains("use_responses_api"));
+        for (kind, variable) in [("openai", "$OPENAI_API_KEY"), ("anthropic", "$ANTHROPIC_API_KEY"), ("codex", "codex login")] {
+            assert!(catalog(vec![ModelEntry::new("m", kind, "x")]).get("m").unwrap_err().message.contains(variable), "{kind}");
+        }
+        assert!(catalog(vec![ModelEntry::new("m", "ollama", "x")]).get("m").is_ok(), "its own machine wants no key");
     }
 }

@@ -1,5 +1,7 @@
 //! The port of a chat model.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
@@ -29,6 +31,11 @@ pub type ModelStream = BoxStream<'static, Result<MessageChunk, ModelError>>;
 pub trait ChatModel: Send + Sync + std::fmt::Debug {
     /// Facts about it.
     fn info(&self) -> &ModelInfo;
+
+    /// Models to ask instead, in order, when this one fails for good.
+    fn fallbacks(&self) -> &[Arc<dyn ChatModel>] {
+        &[]
+    }
 
     /// Asks. Errors before the first chunk are returned here.
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError>;

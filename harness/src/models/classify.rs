@@ -9,6 +9,7 @@ const AUTH: &[&str] = &[
     "unauthorized",
     "invalid api key",
     "invalid_api_key",
+    "api key not valid",
     "incorrect api key",
     "permission",
     "forbidden",

@@ -34,6 +34,8 @@ pub struct ModelEntry {
     pub thinking: Option<Map<String, Value>>,
     /// Seconds without a chunk after which a stream counts as dead.
     pub stream_chunk_timeout: Option<f64>,
+    /// Entries that are asked, in order, when this one fails for good.
+    pub fallback_models: Vec<String>,
     /// The provider's key. Wins over an `api_key` among `extra`.
     pub api_key: Option<SecretString>,
     /// Every other key, for the provider.

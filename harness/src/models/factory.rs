@@ -9,17 +9,17 @@ use crate::clock::Clock;
 #[derive(Debug)]
 pub(super) struct Parts {
     /// For waits that providers give as dates.
-    #[cfg_attr(not(feature = "openai"), expect(dead_code, reason = "no provider of this build gives waits"))]
+    #[cfg_attr(not(feature = "providers"), expect(dead_code, reason = "no provider of this build gives waits"))]
     clock: Arc<dyn Clock>,
-    #[cfg(feature = "openai")]
-    http: std::sync::OnceLock<Result<super::openai::SharedHttp, super::openai::HttpUnavailable>>,
+    #[cfg(feature = "providers")]
+    http: std::sync::OnceLock<Result<super::http::SharedHttp, super::http::HttpUnavailable>>,
 }
 
 impl Parts {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
-            #[cfg(feature = "openai")]
+            #[cfg(feature = "providers")]
             http: std::sync::OnceLock::new(),
         }
     }
@@ -39,7 +39,7 @@ pub(super) fn build(entry: &ModelEntry, parts: &Parts) -> Result<Arc<dyn ChatMod
     };
     match kind {
         ProviderKind::Scripted => Ok(Arc::new(ScriptedModel::with_info(info))),
-        _ => chat_completions(kind, entry, info, parts).unwrap_or_else(|| {
+        _ => over_http(kind, entry, info, parts).unwrap_or_else(|| {
             Err(format!(
                 "the provider kind `{}` (`use: {}`) is not in this version; supported: {}. Many providers also speak OpenAI chat \
                  completions: configure `use: openai` with their `base_url` and `api_key`",
@@ -53,27 +53,12 @@ pub(super) fn build(entry: &ModelEntry, parts: &Parts) -> Result<Arc<dyn ChatMod
 
 /// The words of the kinds that can be built.
 fn supported() -> String {
-    let kinds = [
-        ProviderKind::Scripted,
-        #[cfg(feature = "openai")]
-        ProviderKind::OpenAi,
-        #[cfg(feature = "openai")]
-        ProviderKind::DeepSeek,
-        #[cfg(feature = "openai")]
-        ProviderKind::OpenAiCompatReplay,
-        #[cfg(feature = "openai")]
-        ProviderKind::MiMo,
-        #[cfg(feature = "openai")]
-        ProviderKind::StepFun,
-        #[cfg(feature = "openai")]
-        ProviderKind::Vllm,
-        #[cfg(feature = "openai")]
-        ProviderKind::MiniMax,
-    ];
-    kinds.map(ProviderKind::as_str).join(", ")
+    let built = |kind: &ProviderKind| *kind == ProviderKind::Scripted || cfg!(feature = "providers");
+    ProviderKind::all().filter(built).map(ProviderKind::as_str).collect::<Vec<_>>().join(", ")
 }
 
-#[cfg(feature = "openai")]
+/// How `kind` speaks chat completions, if it does.
+#[cfg(feature = "providers")]
 fn openai_dialect(kind: ProviderKind) -> Option<super::openai::Dialect> {
     use super::openai::Dialect;
     match kind {
@@ -82,28 +67,50 @@ fn openai_dialect(kind: ProviderKind) -> Option<super::openai::Dialect> {
         ProviderKind::OpenAiCompatReplay | ProviderKind::MiMo | ProviderKind::StepFun => Some(Dialect::REASONING_REPLAY),
         ProviderKind::Vllm => Some(Dialect::VLLM),
         ProviderKind::MiniMax => Some(Dialect::MINIMAX),
+        ProviderKind::MindIe => Some(Dialect::MINDIE),
+        ProviderKind::Ollama => Some(Dialect::OLLAMA),
+        ProviderKind::Kimi => Some(Dialect::KIMI),
+        ProviderKind::Doubao => Some(Dialect::DOUBAO),
+        ProviderKind::Qwen => Some(Dialect::QWEN),
+        ProviderKind::OpenRouter => Some(Dialect::OPENROUTER),
         _ => None,
     }
 }
 
-/// A model behind chat completions, where `kind` speaks them.
-#[cfg(feature = "openai")]
-fn chat_completions(kind: ProviderKind, entry: &ModelEntry, info: ModelInfo, parts: &Parts) -> Option<Result<Arc<dyn ChatModel>, String>> {
-    use super::openai::{OpenAiChatModel, SharedHttp};
-    let dialect = openai_dialect(kind)?;
-    let build = || -> Result<Arc<dyn ChatModel>, String> {
-        if entry.extra.get("use_responses_api").is_some_and(|wanted| wanted == true) {
-            return Err(
-                "the responses API is not in this version: remove `use_responses_api`, chat completions serve the same models".to_owned()
-            );
-        }
-        let http = parts.http.get_or_init(SharedHttp::new).clone().map_err(|error| error.to_string())?;
-        Ok(Arc::new(OpenAiChatModel::new(entry.clone(), info, dialect, http, Arc::clone(&parts.clock))?))
-    };
-    Some(build())
+/// A model behind HTTP, where `kind` has one.
+#[cfg(feature = "providers")]
+fn over_http(kind: ProviderKind, entry: &ModelEntry, info: ModelInfo, parts: &Parts) -> Option<Result<Arc<dyn ChatModel>, String>> {
+    use super::anthropic::Messages;
+    use super::gemini::GenerateContent;
+    use super::openai::ChatCompletions;
+    use super::responses::{Flavor, Responses};
+    let wants_responses = entry.extra.get("use_responses_api").is_some_and(|wanted| wanted == true);
+    match (kind, openai_dialect(kind)) {
+        (_, Some(_)) if wants_responses => Some(driven(Responses::of(entry, Flavor::OpenAi), entry, info, parts)),
+        (ProviderKind::Codex, None) => Some(driven(Responses::of(entry, Flavor::Codex), entry, info, parts)),
+        (_, Some(dialect)) => Some(driven(ChatCompletions::of(entry, dialect), entry, info, parts)),
+        (ProviderKind::Anthropic, None) => Some(driven(Messages::of(entry, false), entry, info, parts)),
+        (ProviderKind::Gemini, None) => Some(driven(GenerateContent::of(entry), entry, info, parts)),
+        (ProviderKind::Claude, None) => Some(driven(Messages::of(entry, true), entry, info, parts)),
+        _ => None,
+    }
 }
 
-#[cfg(not(feature = "openai"))]
-fn chat_completions(_: ProviderKind, _: &ModelEntry, _: ModelInfo, _: &Parts) -> Option<Result<Arc<dyn ChatModel>, String>> {
+/// The model that asks through a wire.
+#[cfg(feature = "providers")]
+fn driven<W: super::http::Wire>(
+    way: Result<(W, super::http::Endpoint), String>,
+    entry: &ModelEntry,
+    info: ModelInfo,
+    parts: &Parts,
+) -> Result<Arc<dyn ChatModel>, String> {
+    use super::http::{HttpChatModel, SharedHttp};
+    let (wire, endpoint) = way?;
+    let http = parts.http.get_or_init(SharedHttp::new).clone().map_err(|error| error.to_string())?;
+    Ok(Arc::new(HttpChatModel::new(entry.clone(), info, wire, endpoint, http, Arc::clone(&parts.clock))))
+}
+
+#[cfg(not(feature = "providers"))]
+fn over_http(_: ProviderKind, _: &ModelEntry, _: ModelInfo, _: &Parts) -> Option<Result<Arc<dyn ChatModel>, String>> {
     None
 }

@@ -34,6 +34,7 @@ impl From<&ModelConfig> for ModelEntry {
             when_thinking_disabled: config.when_thinking_disabled.as_ref().map(map),
             thinking: config.thinking.as_ref().map(map),
             stream_chunk_timeout: config.stream_chunk_timeout,
+            fallback_models: config.fallback_models.clone(),
             api_key,
             extra,
             fault: config.require_resolved().err().map(|missing| missing.to_string()),

@@ -28,8 +28,16 @@ pub enum ProviderKind {
     Claude,
     /// Google Gemini.
     Gemini,
-    /// Ollama's own API.
+    /// An Ollama server.
     Ollama,
+    /// Kimi, of Moonshot.
+    Kimi,
+    /// Doubao, on Volcengine's Ark.
+    Doubao,
+    /// Qwen, on Alibaba's DashScope.
+    Qwen,
+    /// OpenRouter.
+    OpenRouter,
     /// OpenAI Codex.
     Codex,
 }
@@ -59,6 +67,10 @@ const TABLE: &[Row] = &[
     row(ProviderKind::Claude, "claude", &[("claude_provider", "ClaudeChatModel")]),
     row(ProviderKind::Gemini, "gemini", &[("langchain_google_genai", "ChatGoogleGenerativeAI")]),
     row(ProviderKind::Ollama, "ollama", &[("langchain_ollama", "ChatOllama")]),
+    row(ProviderKind::Kimi, "kimi", &[("langchain_moonshot", "ChatMoonshot")]),
+    row(ProviderKind::Doubao, "doubao", &[]),
+    row(ProviderKind::Qwen, "qwen", &[("langchain_qwq", "ChatQwen"), ("langchain_qwq", "ChatQwQ")]),
+    row(ProviderKind::OpenRouter, "openrouter", &[("langchain_openrouter", "ChatOpenRouter")]),
     row(ProviderKind::Codex, "codex", &[("openai_codex_provider", "CodexChatModel")]),
 ];
 
@@ -78,6 +90,11 @@ impl ProviderKind {
         let path = path.trim();
         let found = TABLE.iter().find(|row| row.word.eq_ignore_ascii_case(path) || row.is_class(path));
         found.map(|row| row.kind).ok_or_else(|| UnknownProvider { path: path.to_owned(), nearest: nearest(path) })
+    }
+
+    /// Every kind there is.
+    pub fn all() -> impl Iterator<Item = Self> {
+        TABLE.iter().map(|row| row.kind)
     }
 
     /// The word that names it in a configuration.

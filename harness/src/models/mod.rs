@@ -11,13 +11,22 @@ mod embedder;
 mod entry;
 mod error;
 mod factory;
+mod fallback;
 mod from_config;
 mod kinds;
 mod request;
 mod retry;
 
-#[cfg(feature = "openai")]
+#[cfg(feature = "providers")]
+mod anthropic;
+#[cfg(feature = "providers")]
+mod gemini;
+#[cfg(feature = "providers")]
+pub mod http;
+#[cfg(feature = "providers")]
 pub mod openai;
+#[cfg(feature = "providers")]
+mod responses;
 pub mod scripted;
 
 pub use breaker::{BreakerPolicy, Breakers, CallPermit, Circuit, CircuitBreaker};

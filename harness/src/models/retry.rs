@@ -113,10 +113,35 @@ impl std::fmt::Debug for Retry<'_> {
     }
 }
 
-/// Asks `model`, again where that may help, until a first chunk is there. From then on an error is final: a viewer has seen
-/// text, and another try would say it twice. Dropping the future ends it at any point.
-pub async fn stream_with_retry(model: &dyn ChatModel, request: ModelRequest, retry: Retry<'_>) -> Result<ModelStream, ModelError> {
-    let permit = match retry.breaker.as_ref().map(|breaker| breaker.admit(retry.clock.now())).transpose() {
+/// Asks `model`, again where that may help, then its fallbacks alike, until a first chunk is there. From then on an error is
+/// final: a viewer has seen text, and another try would say it twice. Dropping the future ends it at any point. When nobody
+/// answers, the error is the one of `model` itself.
+pub async fn stream_with_retry(model: &dyn ChatModel, request: ModelRequest, mut retry: Retry<'_>) -> Result<ModelStream, ModelError> {
+    let breaker = retry.breaker.take();
+    let error = match ask(model, &request, &mut retry, breaker).await {
+        Ok(stream) => return Ok(stream),
+        // What one model refuses for what it says, nobody else is asked.
+        Err(error) if error.kind == ModelErrorKind::BadRequest => return Err(error),
+        Err(error) => error,
+    };
+    for other in model.fallbacks() {
+        tracing::warn!(%error, instead = other.info().name, "a model failed for good, another is asked");
+        match ask(&**other, &request, &mut retry, None).await {
+            Ok(stream) => return Ok(stream),
+            Err(fault) => tracing::warn!(%fault, "a fallback failed too"),
+        }
+    }
+    Err(error)
+}
+
+/// Asks one model until a first chunk is there or patience ends.
+async fn ask(
+    model: &dyn ChatModel,
+    request: &ModelRequest,
+    retry: &mut Retry<'_>,
+    breaker: Option<Arc<CircuitBreaker>>,
+) -> Result<ModelStream, ModelError> {
+    let permit = match breaker.as_ref().map(|breaker| breaker.admit(retry.clock.now())).transpose() {
         Ok(permit) => permit,
         Err(wait) => return Err(circuit_open(model, wait)),
     };

@@ -9,6 +9,7 @@ use serde_json::Map;
 use super::*;
 use crate::clock::SystemClock;
 use crate::messages::MessageChunk;
+use crate::models::fallback::WithFallbacks;
 use crate::models::{BreakerPolicy, ModelInfo};
 
 fn error(kind: ModelErrorKind, retry_after: Option<u64>) -> ModelError {
@@ -86,7 +87,7 @@ fn movable<F: Future + Send>(future: F) -> F {
     future
 }
 
-async fn run(model: &Flaky, breaker: Option<Arc<CircuitBreaker>>) -> (Result<String, ModelError>, Vec<RetryNotice>) {
+async fn run(model: &dyn ChatModel, breaker: Option<Arc<CircuitBreaker>>) -> (Result<String, ModelError>, Vec<RetryNotice>) {
     let request = ModelRequest {
         message_id: "m1".to_owned(),
         system: None,
@@ -150,4 +151,25 @@ async fn an_open_circuit_refuses_without_a_call_and_refusals_do_not_open_it() {
     let refused = run(&model, Some(breaker)).await.0.unwrap_err();
     assert_eq!((refused.kind, model.calls.load(Ordering::SeqCst)), (ModelErrorKind::Busy, 0));
     assert!(refused.message.contains("left alone"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_model_answers_for_one_that_fails_for_good() {
+    let behind = |kind, others: Vec<Flaky>| {
+        let fallbacks = others.into_iter().map(|other| Arc::new(other) as Arc<dyn ChatModel>).collect();
+        WithFallbacks { model: Arc::new(Flaky::new(99, kind, false)), fallbacks }
+    };
+    let deaf = || Flaky::new(99, ModelErrorKind::Config, false);
+    let well = || Flaky::new(1, ModelErrorKind::Transient, false);
+    let answered = behind(ModelErrorKind::Quota, vec![deaf(), well()]);
+    assert_eq!(run(&answered, None).await.0.as_deref(), Ok("hi"));
+    let nobody = behind(ModelErrorKind::Quota, vec![deaf()]);
+    assert_eq!(run(&nobody, None).await.0.unwrap_err().kind, ModelErrorKind::Quota);
+    let refused = behind(ModelErrorKind::BadRequest, vec![well()]);
+    assert_eq!(run(&refused, None).await.0.unwrap_err().kind, ModelErrorKind::BadRequest);
+
+    let breaker = Arc::new(CircuitBreaker::new(BreakerPolicy { failure_threshold: 1, ..BreakerPolicy::default() }));
+    run(&Flaky::new(9, ModelErrorKind::Transient, false), Some(Arc::clone(&breaker))).await.0.unwrap_err();
+    let rested = behind(ModelErrorKind::Transient, vec![well()]);
+    assert_eq!(run(&rested, Some(breaker)).await.0.as_deref(), Ok("hi"), "an open circuit is a reason to ask another");
 }

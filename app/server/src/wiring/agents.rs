@@ -26,7 +26,10 @@ pub(super) fn resolver(config: ConfigHandle, files: FileHome, clock: Arc<dyn Clo
 /// Which provider a model entry means, or what is wrong with the entry.
 pub(super) fn check_entry(model: &ModelConfig, clock: Arc<dyn Clock>) -> Result<ProviderKind, String> {
     let kind = ProviderKind::parse(&model.provider).map_err(|error| error.to_string())?;
-    ModelCatalog::from_config(std::slice::from_ref(model), clock).get(&model.name).map_err(|error| error.message)?;
+    // Its fallbacks are entries of their own.
+    let mut alone = model.clone();
+    alone.fallback_models.clear();
+    ModelCatalog::from_config(&[alone], clock).get(&model.name).map_err(|error| error.message)?;
     Ok(kind)
 }
 

@@ -4,10 +4,11 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::messages::{Message, MessageAccumulator, MessageKind};
+use crate::messages::{Message, MessageAccumulator, MessageChunk, MessageKind};
+use crate::models::http::wire_kit::Decoder;
 
 fn decoded_in(pieces: &[&[u8]]) -> (Vec<MessageChunk>, Option<DecodeError>) {
-    let mut decoder = Decoder::new("m1", Dialect::OPENAI, "asked");
+    let mut decoder = Decoder::new(Reader::new("m1", Dialect::OPENAI, "asked"));
     let mut chunks = Vec::new();
     for piece in pieces {
         if let Err(error) = decoder.push(piece, &mut chunks) {
@@ -159,7 +160,11 @@ fn errors_inside_the_stream_are_read_in_every_form() {
     ] {
         let (_, error) = decoded(&format!("data: {payload}\n\n"));
         let (code, message, status) = expected;
-        assert_eq!(error, Some(DecodeError::Refused { code: code.to_owned(), message: message.to_owned(), status }), "{payload}");
+        assert_eq!(
+            error,
+            Some(DecodeError::Refused(Refused { code: code.to_owned(), message: message.to_owned(), status, retry_after: None })),
+            "{payload}"
+        );
     }
 }
 
@@ -182,7 +187,7 @@ fn thoughts_in_details_and_in_the_text_are_parted_where_the_dialect_says_so() {
         json!({"content": "<think>two</th"}),
         json!({"content": "ink>\n\nanswer"}),
     ]);
-    let mut decoder = Decoder::new("m1", Dialect::MINIMAX, "asked");
+    let mut decoder = Decoder::new(Reader::new("m1", Dialect::MINIMAX, "asked"));
     let mut chunks = Vec::new();
     decoder.push(stream.as_bytes(), &mut chunks).unwrap();
     let parted = added_up(&chunks);

@@ -8,13 +8,11 @@ use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Response, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
-use super::http::SharedHttp;
-use super::retry_after::retry_after;
 use crate::clock::Clock;
-use crate::models::classify::{Refusal, classify};
+use crate::models::http::{Refused, SharedHttp, retry_after};
 use crate::models::{Embedder, ModelError, ModelErrorKind, RetryPolicy};
 
 /// The most texts of one call; providers take more, but answers grow with it.
@@ -142,14 +140,10 @@ impl OpenAiEmbedder {
     }
 
     fn refusal(&self, response: &Response, body: &[u8]) -> ModelError {
-        let said: Value = serde_json::from_slice(body).unwrap_or_default();
-        let text = |pointer: &str| said.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let said = serde_json::from_slice(body).ok().and_then(|body| Refused::read(&body)).unwrap_or_default();
         let status = response.status().as_u16();
-        let message = match text("/error/message") {
-            "" => format!("HTTP status {status}"),
-            message => message.to_owned(),
-        };
-        let kind = classify(Refusal { status: Some(status), code: text("/error/code"), message: &message });
+        let kind = said.class(Some(status));
+        let message = if said.message.is_empty() { format!("HTTP status {status}") } else { said.message };
         let wait = retry_after(|name| response.headers().get(name)?.to_str().ok(), self.clock.now());
         ModelError { status: Some(status), retry_after: wait, ..self.error(kind, message) }
     }

@@ -1,12 +1,13 @@
 //! The adapter against a real local server that speaks raw HTTP.
 
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
-use super::super::test_http::{read_request, until_gone};
 use super::*;
 use crate::clock::SystemClock;
+use crate::models::http::test_server::{read_request, until_gone};
 use crate::runtime::tasks::{TaskKind, Tasks};
 
 /// What the server does with its requests, one after the other; it answers well when nothing is left.

@@ -2,6 +2,7 @@
 //! they leave out, send as null, or wrap.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use crate::messages::UsageMetadata;
@@ -16,14 +17,17 @@ pub(super) struct Event {
     #[serde(default)]
     pub(super) model: Option<String>,
     #[serde(default)]
-    pub(super) error: Option<Value>,
+    error: Option<IgnoredAny>,
     /// `error` in the flat error form of some servers.
     #[serde(default)]
-    pub(super) object: Option<String>,
-    #[serde(default)]
-    pub(super) message: Option<Value>,
-    #[serde(default)]
-    pub(super) code: Option<Value>,
+    object: Option<String>,
+}
+
+impl Event {
+    /// Whether it is worth a second look for an error.
+    pub(super) fn may_be_refusal(&self) -> bool {
+        self.error.is_some() || self.object.as_deref() == Some("error")
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -86,6 +90,19 @@ pub(super) struct CallDelta {
 }
 
 impl CallDelta {
+    /// A call that came in one piece, without an id.
+    pub(super) fn whole(name: String, args: Map<String, Value>) -> Self {
+        let function = FunctionDelta { name: Some(name), arguments: Some(Value::Object(args)) };
+        Self {
+            index: None,
+            id: None,
+            function: Some(function),
+            extra_content: None,
+            thought_signature: None,
+            thought_signature_in_camel_case: None,
+        }
+    }
+
     /// Takes out what the provider wants back with the call, as it spelled it; usually there is nothing.
     pub(super) fn take_extras(&mut self) -> Map<String, Value> {
         let spelled = [
@@ -114,6 +131,11 @@ impl Delta {
             Some(Text::Parts(parts)) => parts.into_iter().filter_map(|part| part.text).collect(),
             _ => self.refusal.take().unwrap_or_default(),
         }
+    }
+
+    /// The details of the reasoning, as they came.
+    pub(super) fn details(&self) -> Option<&Vec<Value>> {
+        self.reasoning_details.as_ref()?.as_array()
     }
 
     /// Reasoning added; servers that send several spellings mean the same text.

@@ -3,54 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::calls::CALL_EXTRAS_KWARG;
+use super::decode::REASONING_DETAILS_KWARG;
 use super::dialect::Dialect;
 use crate::messages::{Content, InvalidToolCall, Message, MessageKind, ToolCall, kwargs};
+use crate::models::http::{Block, Settings, system_text};
 use crate::models::{ModelRequest, ToolSchema};
-
-/// Settings that steer this side, or name things of the provider's own library. They are never sent.
-const NOT_SENT: &[&str] = &[
-    "api_base",
-    "api_key",
-    "base_url",
-    "cache",
-    "callbacks",
-    "custom_get_token_ids",
-    "deepseek_api_key",
-    "default_headers",
-    "default_query",
-    "default_request_timeout",
-    "disable_streaming",
-    "disabled_params",
-    "extra_body",
-    "http_async_client",
-    "http_client",
-    "include_response_headers",
-    "max_retries",
-    "metadata",
-    "model",
-    "model_kwargs",
-    "model_name",
-    "openai_api_base",
-    "openai_api_key",
-    "openai_organization",
-    "openai_proxy",
-    "organization",
-    "output_version",
-    "profile",
-    "rate_limiter",
-    "request_timeout",
-    "stream",
-    "stream_chunk_timeout",
-    "stream_usage",
-    "streaming",
-    "tags",
-    "tiktoken_model_name",
-    "timeout",
-    "use_previous_response_id",
-    "use_responses_api",
-    "verbose",
-    "vllm_api_key",
-];
 
 /// The body to post.
 pub(super) fn body(model: &str, settings: &Map<String, Value>, request: &ModelRequest, dialect: Dialect) -> Value {
@@ -60,23 +17,24 @@ pub(super) fn body(model: &str, settings: &Map<String, Value>, request: &ModelRe
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
-    body.insert("stream".to_owned(), json!(true));
-    body.insert("stream_options".to_owned(), json!({"include_usage": true}));
-    let own = settings.iter().filter(|(key, value)| !NOT_SENT.contains(&key.as_str()) && !value.is_null());
-    body.extend(own.map(|(key, value)| (key.clone(), value.clone())));
+    let streamed = !dialect.calls_in_text || request.tools.is_empty();
+    body.insert("stream".to_owned(), json!(streamed));
+    if streamed {
+        body.insert("stream_options".to_owned(), json!({"include_usage": true}));
+    }
+    let mut settings = Settings::of(settings);
     if dialect.splits_reasoning {
         body.insert("reasoning_split".to_owned(), json!(true));
     }
+    if dialect.reads_ollama_names {
+        read_ollama_names(&mut settings, &mut body);
+    }
     if dialect.renames_max_tokens
-        && let Some(limit) = body.shift_remove("max_tokens")
+        && let Some(limit) = settings.take(&["max_completion_tokens", "max_tokens"])
     {
-        body.entry("max_completion_tokens").or_insert(limit);
+        body.insert("max_completion_tokens".to_owned(), limit);
     }
-    for key in ["model_kwargs", "extra_body"] {
-        if let Some(Value::Object(more)) = settings.get(key) {
-            body.extend(more.clone());
-        }
-    }
+    settings.lay_onto(&mut body);
     if dialect.renames_thinking_switch
         && let Some(Value::Object(switches)) = body.get_mut("chat_template_kwargs")
         && let Some(thinking) = switches.shift_remove("thinking")
@@ -87,14 +45,8 @@ pub(super) fn body(model: &str, settings: &Map<String, Value>, request: &ModelRe
 }
 
 fn messages(request: &ModelRequest, dialect: Dialect) -> Vec<Value> {
-    let own = request.system.as_deref().map(str::to_owned);
-    let others =
-        request.messages.iter().filter(|message| matches!(message.kind, MessageKind::System)).map(|message| message.content.text());
-    let system: Vec<String> = own.into_iter().chain(others).filter(|text| !text.is_empty()).collect();
     let mut list = Vec::with_capacity(request.messages.len() + 1);
-    if !system.is_empty() {
-        list.push(json!({"role": "system", "content": system.join("\n\n")}));
-    }
+    list.extend(system_text(request).map(|text| json!({"role": "system", "content": text})));
     list.extend(request.messages.iter().filter_map(|message| self::message(message, dialect)));
     list
 }
@@ -106,7 +58,7 @@ fn message(message: &Message, dialect: Dialect) -> Option<Value> {
         MessageKind::System | MessageKind::Remove => return None,
         MessageKind::Human => {
             set("role", json!("user"));
-            set("content", user_content(&message.content));
+            set("content", if dialect.flattens_content { json!(message.content.text()) } else { user_content(&message.content) });
         }
         MessageKind::Ai { tool_calls, invalid_tool_calls, .. } => {
             let text = message.content.text();
@@ -118,6 +70,9 @@ fn message(message: &Message, dialect: Dialect) -> Option<Value> {
             set("content", if text.is_empty() && !calls.is_empty() { Value::Null } else { Value::String(text) });
             if let (Some(field), Some(reasoning)) = (dialect.reasoning_field, message.additional_kwargs.get(kwargs::REASONING_CONTENT)) {
                 set(field, reasoning.clone());
+            }
+            if let Some(details) = message.additional_kwargs.get(REASONING_DETAILS_KWARG).filter(|_| dialect.returns_reasoning_details) {
+                set("reasoning_details", details.clone());
             }
             if !calls.is_empty() {
                 set("tool_calls", Value::Array(calls));
@@ -180,33 +135,29 @@ fn user_content(content: &Content) -> Value {
 /// A content block as this wire has it. Images of other providers' shapes become data URLs; blocks that only models write
 /// are left out; what is unknown passes through.
 fn block(block: &Value) -> Option<Value> {
-    let field = |key: &str| block.get(key).and_then(Value::as_str);
-    match (block, field("type")) {
-        (Value::String(text), _) => Some(json!({"type": "text", "text": text})),
-        (_, Some("text")) => Some(json!({"type": "text", "text": field("text").unwrap_or_default()})),
-        (_, Some("thinking" | "redacted_thinking" | "reasoning" | "tool_use" | "tool_call")) => None,
-        (_, Some("image_url")) => match block.get("image_url") {
-            Some(Value::String(url)) => Some(image(url)),
-            _ => Some(block.clone()),
-        },
-        (_, Some("image")) => Some(image(&image_source(block)?)),
-        (Value::Object(_), _) => Some(block.clone()),
+    // As it came: it may say in how much detail the image shall be seen.
+    if block.get("image_url").is_some_and(Value::is_object) {
+        return Some(block.clone());
+    }
+    match Block::read(block)? {
+        Block::Text(text) => Some(json!({"type": "text", "text": text})),
+        Block::Image(image) => Some(json!({"type": "image_url", "image_url": {"url": image.address()}})),
+        Block::Model(_) => None,
+        Block::Other(other) => other.is_object().then(|| other.clone()),
+    }
+}
+
+/// Ollama's own words, in those of chat completions.
+fn read_ollama_names(settings: &mut Settings, body: &mut Map<String, Value>) {
+    if let Some(limit) = settings.take(&["max_tokens", "num_predict"]) {
+        body.insert("max_tokens".to_owned(), limit);
+    }
+    let effort = match settings.take(&["reasoning"]) {
+        Some(Value::Bool(false)) => Some(json!("none")),
+        Some(level @ Value::String(_)) => Some(level),
         _ => None,
-    }
-}
-
-fn image_source(block: &Value) -> Option<String> {
-    let place = block.get("source").filter(|source| source.is_object()).unwrap_or(block);
-    let field = |keys: &[&str]| keys.iter().find_map(|key| place.get(*key)?.as_str());
-    if let Some(url) = field(&["url"]) {
-        return Some(url.to_owned());
-    }
-    let mime = field(&["mime_type", "media_type"]).unwrap_or("image/png");
-    field(&["base64", "data"]).map(|data| format!("data:{mime};base64,{data}"))
-}
-
-fn image(url: &str) -> Value {
-    json!({"type": "image_url", "image_url": {"url": url}})
+    };
+    body.extend(effort.map(|effort| ("reasoning_effort".to_owned(), effort)));
 }
 
 /// A speaker's name in the alphabet that providers accept.

@@ -8,10 +8,11 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-use super::super::test_http::{read_request, until_gone};
+use super::super::test_server::{read_request, until_gone};
 use super::*;
 use crate::clock::SystemClock;
 use crate::messages::{Message, MessageAccumulator};
+use crate::models::openai::{ChatCompletions, Dialect};
 use crate::runtime::tasks::{TaskKind, Tasks};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
@@ -70,12 +71,13 @@ async fn serve(mut socket: TcpStream, reply: &Reply, tell: &mpsc::UnboundedSende
     }
 }
 
-fn model(address: &str, more: Value) -> OpenAiChatModel {
+fn model(address: &str, more: Value) -> HttpChatModel<ChatCompletions> {
     let mut entry = ModelEntry::new("entry", "openai", "gpt-x");
     entry.extra = json!({"base_url": address, "api_key": "sk-canary", "temperature": 0}).as_object().unwrap().clone();
     entry.extra.extend(more.as_object().unwrap().clone());
     let info = ModelInfo { name: "entry".to_owned(), model: "gpt-x".to_owned(), provider: "openai".to_owned(), supports_vision: false };
-    OpenAiChatModel::new(entry, info, Dialect::OPENAI, SharedHttp::new().unwrap(), Arc::new(SystemClock)).unwrap()
+    let (wire, endpoint) = ChatCompletions::of(&entry, Dialect::OPENAI).unwrap();
+    HttpChatModel::new(entry, info, wire, endpoint, SharedHttp::new().unwrap(), Arc::new(SystemClock))
 }
 
 fn request() -> ModelRequest {

@@ -32,7 +32,7 @@ impl SharedHttp {
             .map_err(|error| HttpUnavailable(error.to_string()))
     }
 
-    pub(super) fn client(&self) -> &reqwest::Client {
+    pub(in crate::models) fn client(&self) -> &reqwest::Client {
         &self.0
     }
 }

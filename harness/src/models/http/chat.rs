@@ -1,4 +1,4 @@
-//! The driver of one chat completion over HTTP: posts, waits within limits, and feeds the decoder.
+//! The driver of one model call over HTTP: posts, waits within limits, and feeds the decoder.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -11,16 +11,15 @@ use reqwest::Response;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::decode::{DecodeError, Decoder, refusal};
-use super::dialect::Dialect;
-use super::event::Event;
-use super::http::SharedHttp;
-use super::options::Options;
+use super::client::SharedHttp;
+use super::credentials::Credential;
+use super::decoder::{Chunks, DecodeError, Decoder};
+use super::endpoint::{Endpoint, header};
+use super::refused::Refused;
 use super::retry_after::retry_after;
-use super::wire;
+use super::wire::{Call, Wire};
 use crate::clock::Clock;
 use crate::messages::MessageChunk;
-use crate::models::classify::{Refusal, classify};
 use crate::models::{ChatModel, ModelEntry, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ModelStream};
 
 /// An answer that is not streamed, or an error page, longer than this is refused or cut.
@@ -31,62 +30,72 @@ const AFTER_FINISH: Duration = Duration::from_secs(5);
 /// How much of a provider's own words goes into an error.
 const MESSAGE_LENGTH: usize = 500;
 
-/// A model behind an OpenAI-compatible chat-completions API.
+/// A model behind a provider's API.
 #[derive(Debug)]
-pub struct OpenAiChatModel {
-    asker: Arc<Asker>,
+pub(in crate::models) struct HttpChatModel<W> {
+    asker: Arc<Asker<W>>,
 }
 
 /// What every call of the model shares.
 #[derive(Debug)]
-struct Asker {
+struct Asker<W> {
     info: ModelInfo,
     entry: ModelEntry,
-    dialect: Dialect,
-    options: Options,
+    wire: W,
+    endpoint: Endpoint,
     http: SharedHttp,
     clock: Arc<dyn Clock>,
 }
 
-impl OpenAiChatModel {
-    /// The model of `entry`, or what is wrong with the entry.
+impl<W: Wire> HttpChatModel<W> {
+    /// The model of `entry`, which speaks `wire` at `endpoint`.
     pub(in crate::models) fn new(
         entry: ModelEntry,
         info: ModelInfo,
-        mut dialect: Dialect,
+        wire: W,
+        endpoint: Endpoint,
         http: SharedHttp,
         clock: Arc<dyn Clock>,
-    ) -> Result<Self, String> {
-        let options = Options::read(&entry, dialect)?;
-        dialect.renames_max_tokens = options.url.host_str() == Some("api.openai.com");
-        Ok(Self { asker: Arc::new(Asker { info, entry, dialect, options, http, clock }) })
+    ) -> Self {
+        Self { asker: Arc::new(Asker { info, entry, wire, endpoint, http, clock }) }
     }
 }
 
 #[async_trait]
-impl ChatModel for OpenAiChatModel {
+impl<W: Wire> ChatModel for HttpChatModel<W> {
     fn info(&self) -> &ModelInfo {
         &self.asker.info
     }
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
-        let mut answer = Answer::begin(Arc::clone(&self.asker), request).await?;
-        let Some(first) = answer.next().await.transpose()? else {
-            return Err(self.asker.decode_error(DecodeError::NoChoices));
-        };
-        answer.ready.push_front(first);
-        Ok(Box::pin(stream::unfold(answer, |mut answer| async move {
-            let item = answer.next().await?;
-            Some((item, answer))
-        })))
+        let credentials = &self.asker.endpoint.credentials;
+        for _ in 1..credentials.len() {
+            let key = self.asker.key()?;
+            match (Answer::begin(&self.asker, &request, key.as_ref()).await, key) {
+                (Err(error), Some(key)) if is_about_the_key(&error) => {
+                    tracing::warn!(%error, "a key was refused, the next one is tried");
+                    credentials.pass_over(&key);
+                }
+                (begun, _) => return begun.map(Answer::into_stream),
+            }
+        }
+        let key = self.asker.key()?;
+        Answer::begin(&self.asker, &request, key.as_ref()).await.map(Answer::into_stream)
     }
 }
 
+/// Whether another key of the same owner may be let through.
+fn is_about_the_key(error: &ModelError) -> bool {
+    matches!(error.kind, ModelErrorKind::Auth | ModelErrorKind::Quota | ModelErrorKind::Burst) || error.status == Some(429)
+}
+
 /// An answer on its way. Dropping it closes the connection, which ends the provider's work.
-struct Answer {
-    asker: Arc<Asker>,
+struct Answer<W: Wire> {
+    asker: Arc<Asker<W>>,
     response: Response,
-    decoder: Decoder,
+    decoder: Decoder<W::Reader>,
+    /// Filled and emptied again at every step.
+    decoded: Chunks,
     ready: VecDeque<MessageChunk>,
     deadline: Instant,
     streamed: bool,
@@ -95,30 +104,35 @@ struct Answer {
     fault: Option<ModelError>,
 }
 
-impl Answer {
-    async fn begin(asker: Arc<Asker>, request: ModelRequest) -> Result<Self, ModelError> {
-        let settings = asker.entry.settings_for(&request).map_err(|error| asker.error(ModelErrorKind::Config, error.to_string()))?;
-        let body = wire::body(&asker.info.model, &settings, &request, asker.dialect);
-        let options = &asker.options;
-        let deadline = Instant::now() + options.limits.whole;
-        let mut call = asker.http.client().post(options.url.clone()).headers(options.headers.clone()).json(&body);
-        call = call.header(ACCEPT, "text/event-stream, application/json");
-        if let Some(query) = asker.entry.extra.get("default_query").filter(|query| query.is_object()) {
-            call = call.query(query);
-        }
-        let response = match timeout(options.limits.first_byte, call.send()).await {
-            Ok(sent) => sent.map_err(|error| asker.transport_error(error))?,
-            Err(_) => return Err(asker.silence(options.limits.first_byte)),
-        };
-        if !response.status().is_success() {
-            return Err(asker.refusal(response).await);
-        }
+impl<W: Wire> Answer<W> {
+    /// Asks, and waits for the first chunk.
+    async fn begin(asker: &Arc<Asker<W>>, request: &ModelRequest, key: Option<&Credential>) -> Result<Self, ModelError> {
+        let response = asker.post(request, key).await?;
         let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
         if kind.starts_with("text/html") {
             return Err(asker.error(ModelErrorKind::Config, "the server answered with a web page: check `base_url`".to_owned()));
         }
-        let decoder = Decoder::new(request.message_id, asker.dialect, &asker.info.model);
-        Ok(Self { asker, response, decoder, ready: VecDeque::new(), deadline, streamed: !kind.contains("json"), over: false, fault: None })
+        let mut answer = Self {
+            asker: Arc::clone(asker),
+            response,
+            decoder: Decoder::new(asker.wire.reader(&request.message_id)),
+            decoded: Chunks::new(),
+            ready: VecDeque::new(),
+            deadline: Instant::now() + asker.endpoint.limits.whole,
+            streamed: !kind.contains("json"),
+            over: false,
+            fault: None,
+        };
+        let Some(first) = answer.next().await.transpose()? else { return Err(asker.decode_error(DecodeError::NoChoices)) };
+        answer.ready.push_front(first);
+        Ok(answer)
+    }
+
+    fn into_stream(self) -> ModelStream {
+        Box::pin(stream::unfold(self, |mut answer| async move {
+            let item = answer.next().await?;
+            Some((item, answer))
+        }))
     }
 
     /// The next chunk; after an error nothing more.
@@ -153,10 +167,10 @@ impl Answer {
             };
             let heard = self.decoder.events();
             let decoded = match (bytes, self.streamed) {
-                (Some(bytes), true) => self.decoder.push(&bytes, &mut self.ready),
+                (Some(bytes), true) => self.decoder.push(&bytes, &mut self.decoded),
                 (None, true) => {
                     self.over = true;
-                    self.decoder.end(&mut self.ready)
+                    self.decoder.end(&mut self.decoded)
                 }
                 (Some(bytes), false) => {
                     whole.extend_from_slice(&bytes);
@@ -168,9 +182,10 @@ impl Answer {
                 }
                 (None, false) => {
                     self.over = true;
-                    self.decoder.whole(&whole, &mut self.ready)
+                    self.decoder.whole(&whole, &mut self.decoded)
                 }
             };
+            self.ready.extend(self.decoded.drain(..));
             decoded.map_err(|error| self.asker.decode_error(error))?;
             self.over |= self.decoder.is_closed();
             // A comment says only that the connection lives, so it renews nothing.
@@ -183,14 +198,40 @@ impl Answer {
 
     /// Until when something must come.
     fn patience(&self) -> Instant {
-        let idle = self.asker.options.limits.idle;
+        let idle = self.asker.endpoint.limits.idle;
         Instant::now() + if self.decoder.is_finished() { idle.min(AFTER_FINISH) } else { idle }
     }
 }
 
-impl Asker {
+impl<W: Wire> Asker<W> {
+    fn key(&self) -> Result<Option<Credential>, ModelError> {
+        self.endpoint.credentials.current().map_err(|fault| self.error(ModelErrorKind::Auth, fault))
+    }
+
+    async fn post(&self, request: &ModelRequest, key: Option<&Credential>) -> Result<Response, ModelError> {
+        let settings = self.entry.settings_for(request).map_err(|error| self.error(ModelErrorKind::Config, error.to_string()))?;
+        let Call { url, headers, body } = self.wire.call(request, &settings, &self.endpoint, key);
+        let mut call = self.http.client().post(url).header(ACCEPT, "text/event-stream, application/json").json(&body);
+        for (name, value) in headers {
+            let (name, value) =
+                header(name, &value).ok_or_else(|| self.error(ModelErrorKind::Auth, "its key cannot be sent".to_owned()))?;
+            call = call.header(name, value);
+        }
+        // The entry's own headers come last, so that they can replace ours.
+        call = call.headers(self.endpoint.headers.clone());
+        if let Some(query) = &self.endpoint.query {
+            call = call.query(query);
+        }
+        let limit = self.endpoint.limits.first_byte;
+        let response = match timeout(limit, call.send()).await {
+            Ok(sent) => sent.map_err(|error| self.transport_error(error))?,
+            Err(_) => return Err(self.silence(limit)),
+        };
+        if response.status().is_success() { Ok(response) } else { Err(self.refusal(response, key).await) }
+    }
+
     fn error(&self, kind: ModelErrorKind, message: String) -> ModelError {
-        let message = self.options.redact(&message).chars().take(MESSAGE_LENGTH).collect();
+        let message = self.endpoint.redact(&message).chars().take(MESSAGE_LENGTH).collect();
         ModelError { model: self.info.name.clone(), kind, message, status: None, retry_after: None }
     }
 
@@ -199,7 +240,7 @@ impl Asker {
     }
 
     fn stalled(&self, streamed: bool) -> ModelError {
-        let limit = self.options.limits.idle;
+        let limit = self.endpoint.limits.idle;
         if !streamed {
             return self.silence(limit);
         }
@@ -207,7 +248,7 @@ impl Asker {
     }
 
     fn endless(&self) -> ModelError {
-        let limit = self.options.limits.whole.as_secs();
+        let limit = self.endpoint.limits.whole.as_secs();
         self.error(ModelErrorKind::Stalled, format!("the answer was not complete after {limit} seconds"))
     }
 
@@ -225,37 +266,36 @@ impl Asker {
 
     fn decode_error(&self, error: DecodeError) -> ModelError {
         match &error {
-            DecodeError::Refused { code, message, status } => {
-                let kind = classify(Refusal { status: *status, code, message });
-                ModelError { status: *status, ..self.error(kind, message.clone()) }
+            DecodeError::Refused(refused) => {
+                let kind = refused.class(None);
+                ModelError { status: refused.status, retry_after: refused.retry_after, ..self.error(kind, refused.message.clone()) }
             }
             _ => self.error(ModelErrorKind::Transient, error.to_string()),
         }
     }
 
     /// The error that a refusing response stands for.
-    async fn refusal(&self, mut response: Response) -> ModelError {
+    async fn refusal(&self, mut response: Response, key: Option<&Credential>) -> ModelError {
         let status = response.status().as_u16();
         let headers = response.headers().clone();
         let wait = retry_after(|name| headers.get(name)?.to_str().ok(), self.clock.now());
         let mut body = Vec::new();
-        let until = Instant::now() + self.options.limits.idle.min(Duration::from_secs(10));
+        let until = Instant::now() + self.endpoint.limits.idle.min(Duration::from_secs(10));
         while body.len() < LONGEST_ERROR
             && let Ok(Ok(Some(bytes))) = timeout_at(until, response.chunk()).await
         {
             body.extend_from_slice(&bytes);
         }
-        let said = serde_json::from_slice::<Event>(&body).ok().and_then(|event| refusal(&event));
-        let (code, message) = match said {
-            Some(DecodeError::Refused { code, message, .. }) => (code, message),
-            _ => (String::new(), String::from_utf8_lossy(&body).trim().to_owned()),
-        };
-        let kind = classify(Refusal { status: Some(status), code: &code, message: &message });
+        let said = serde_json::from_slice(&body).ok().and_then(|body| Refused::read(&body));
+        let refused = said.unwrap_or_else(|| Refused { message: String::from_utf8_lossy(&body).trim().to_owned(), ..Refused::default() });
+        let kind = refused.class(Some(status));
+        // A key from a file is not among the endpoint's own.
+        let message = key.map_or_else(|| refused.message.clone(), |key| key.redact(&refused.message));
         let message = if message.is_empty() { format!("HTTP status {status}") } else { message };
-        ModelError { status: Some(status), retry_after: wait, ..self.error(kind, message) }
+        ModelError { status: Some(status), retry_after: wait.or(refused.retry_after), ..self.error(kind, message) }
     }
 }
 
 #[cfg(test)]
-#[path = "adapter_tests.rs"]
+#[path = "chat_tests.rs"]
 mod tests;

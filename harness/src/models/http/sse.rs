@@ -1,17 +1,17 @@
 //! Cuts a byte stream into the `data` payloads of its server-sent events. Pure: any split of the bytes gives the same payloads.
 
 /// An event longer than this is refused: nothing a model says in one event comes near it.
-pub(super) const LONGEST_EVENT: usize = 8 << 20;
+pub(in crate::models) const LONGEST_EVENT: usize = 8 << 20;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// An event is longer than [`LONGEST_EVENT`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct EventTooLong;
+pub(in crate::models) struct EventTooLong;
 
 /// Collects lines and events. Only `data` fields matter here; comments and other fields are passed over.
 #[derive(Debug, Default)]
-pub(super) struct EventCutter {
+pub(in crate::models) struct EventCutter {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
@@ -21,7 +21,11 @@ pub(super) struct EventCutter {
 
 impl EventCutter {
     /// Takes bytes in and hands every finished payload to `sink`, which may stop it by an error.
-    pub(super) fn push<E: From<EventTooLong>>(&mut self, mut bytes: &[u8], mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    pub(in crate::models) fn push<E: From<EventTooLong>>(
+        &mut self,
+        mut bytes: &[u8],
+        mut sink: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.after_carriage_return) && first == b'\n' {
                 bytes = &bytes[1..];
@@ -40,7 +44,7 @@ impl EventCutter {
     }
 
     /// What stands in an event that the end of the stream left open.
-    pub(super) fn rest(&mut self) -> Option<Vec<u8>> {
+    pub(in crate::models) fn rest(&mut self) -> Option<Vec<u8>> {
         let mut rest = None;
         let line: Result<(), EventTooLong> = self.end_line(&mut |_: &[u8]| Ok(()));
         if line.is_ok() && self.has_data {

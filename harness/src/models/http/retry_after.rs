@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 /// `retry-after-ms` first, then `retry-after` in seconds or as an HTTP date. Past dates mean now; nonsense means nothing.
-pub(super) fn retry_after<'a>(header: impl Fn(&str) -> Option<&'a str>, now: DateTime<Utc>) -> Option<Duration> {
+pub(in crate::models) fn retry_after<'a>(header: impl Fn(&str) -> Option<&'a str>, now: DateTime<Utc>) -> Option<Duration> {
     if let Some(millis) = header("retry-after-ms").and_then(number) {
         return Duration::try_from_secs_f64(millis / 1000.0).ok();
     }

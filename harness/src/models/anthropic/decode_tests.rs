@@ -1,0 +1,156 @@
+//! Streams as Anthropic sends them.
+
+use serde_json::json;
+
+use super::*;
+use crate::models::http::wire_kit::{Story, decoded, invalid_calls, message, message_of_whole, stories_add_up, survives_anything};
+
+fn reader() -> Reader {
+    Reader::new("m1", "asked")
+}
+
+fn events(events: &[Value]) -> String {
+    events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect()
+}
+
+fn begin(index: usize, block: Value) -> Value {
+    json!({"type": "content_block_start", "index": index, "content_block": block})
+}
+
+fn delta(index: usize, delta: Value) -> Value {
+    json!({"type": "content_block_delta", "index": index, "delta": delta})
+}
+
+fn end(index: usize) -> Value {
+    json!({"type": "content_block_stop", "index": index})
+}
+
+fn start() -> Value {
+    json!({"type": "message_start", "message": {"id": "msg", "model": "claude-x", "role": "assistant", "content": [], "stop_reason": null,
+        "usage": {"input_tokens": 10, "cache_creation_input_tokens": 2, "cache_read_input_tokens": 30, "output_tokens": 1}}})
+}
+
+fn stop(reason: &str) -> [Value; 2] {
+    [json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 7}}), json!({"type": "message_stop"})]
+}
+
+fn recorded() -> String {
+    let [reason, over] = stop("tool_use");
+    events(&[
+        start(),
+        json!({"type": "ping"}),
+        begin(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
+        delta(0, json!({"type": "thinking_delta", "thinking": "Höm"})),
+        delta(0, json!({"type": "thinking_delta", "thinking": ", 世界"})),
+        delta(0, json!({"type": "signature_delta", "signature": "c2ln"})),
+        end(0),
+        begin(1, json!({"type": "redacted_thinking", "data": "enc"})),
+        end(1),
+        begin(2, json!({"type": "text", "text": ""})),
+        delta(2, json!({"type": "text_delta", "text": "Grüße "})),
+        delta(2, json!({"type": "text_delta", "text": "🦌"})),
+        end(2),
+        begin(3, json!({"type": "tool_use", "id": "a", "name": "ls", "input": {}})),
+        delta(3, json!({"type": "input_json_delta", "partial_json": ""})),
+        delta(3, json!({"type": "input_json_delta", "partial_json": "{\"pa"})),
+        begin(4, json!({"type": "tool_use", "id": "b", "name": "sh", "input": {}})),
+        delta(4, json!({"type": "input_json_delta", "partial_json": "{oops"})),
+        delta(3, json!({"type": "input_json_delta", "partial_json": "th\": 1}"})),
+        end(3),
+        end(4),
+        reason,
+        over,
+    ])
+}
+
+#[test]
+fn a_recorded_stream_adds_up_to_its_message() {
+    let message = message(reader, &recorded());
+    assert_eq!(message.content.text(), "Grüße 🦌");
+    assert_eq!(message.additional_kwargs["reasoning_content"], "Höm, 世界");
+    assert_eq!(json!(message.tool_calls()), json!([{"name": "ls", "args": {"path": 1}, "id": "a", "type": "tool_call"}]));
+    assert_eq!(invalid_calls(&message), 1);
+    assert_eq!(
+        json!(message.usage()),
+        json!({"input_tokens": 42, "output_tokens": 7, "total_tokens": 49,
+            "input_token_details": {"cache_read": 30, "cache_creation": 2}, "output_token_details": {}})
+    );
+    assert_eq!(
+        json!(message.response_metadata),
+        json!({"stop_reason": "tool_use", "model_name": "claude-x", "model_provider": "anthropic"})
+    );
+    assert_eq!(
+        message.additional_kwargs["provider_parts"],
+        json!({"provider": "anthropic", "parts": [
+            {"type": "own", "value": {"type": "thinking", "thinking": "Höm, 世界", "signature": "c2ln"}},
+            {"type": "own", "value": {"type": "redacted_thinking", "data": "enc"}},
+            {"type": "text", "bytes": 12},
+            {"type": "call", "id": "a"},
+            {"type": "call", "id": "b"},
+        ]})
+    );
+}
+
+#[test]
+fn splits_cuts_and_damage_are_survived() {
+    survives_anything(reader, &recorded());
+}
+
+fn tell(story: &Story) -> String {
+    let mut told = vec![start()];
+    let mut index = 0;
+    let mut block = |kind: Value, pieces: Vec<Value>| {
+        told.push(begin(index, kind));
+        told.extend(pieces.into_iter().map(|piece| delta(index, piece)));
+        told.push(end(index));
+        index += 1;
+    };
+    let pieces = |text: &str, kind: &str, key: &str| story.pieces(text).iter().map(|piece| json!({"type": kind, key: piece})).collect();
+    if !story.thought.is_empty() {
+        block(json!({"type": "thinking", "thinking": ""}), pieces(&story.thought, "thinking_delta", "thinking"));
+    }
+    block(json!({"type": "text", "text": ""}), pieces(&story.text, "text_delta", "text"));
+    for (at, (name, args)) in story.calls.iter().enumerate() {
+        let call = json!({"type": "tool_use", "id": format!("c{at}"), "name": name, "input": {}});
+        block(call, pieces(&args.to_string(), "input_json_delta", "partial_json"));
+    }
+    told.extend(stop("end_turn"));
+    events(&told)
+}
+
+#[test]
+fn what_is_streamed_adds_up() {
+    stories_add_up(reader, tell);
+}
+
+#[test]
+fn a_whole_message_is_read_like_a_stream() {
+    let body = json!({"type": "message", "model": "claude-x", "stop_reason": "max_tokens", "usage": {"input_tokens": 1, "output_tokens": 2},
+        "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "so"},
+            {"type": "tool_use", "id": "", "name": "ls", "input": {"x": 1}}]});
+    let message = message_of_whole(reader, &body);
+    assert_eq!((message.content.text().as_str(), &message.additional_kwargs["reasoning_content"]), ("so", &json!("hm")));
+    assert_eq!(json!(message.tool_calls()), json!([{"name": "ls", "args": {"x": 1}, "id": "call_m1_0", "type": "tool_call"}]));
+    assert_eq!(message.response_metadata["stop_reason"], "max_tokens");
+}
+
+#[test]
+fn errors_and_what_only_the_provider_knows() {
+    let busy = events(&[start(), json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})]);
+    let refused = Refused { code: "overloaded_error".to_owned(), message: "Overloaded".to_owned(), ..Refused::default() };
+    assert_eq!(decoded(reader, &[busy.as_bytes()]).1, Some(DecodeError::Refused(refused)));
+    let [reason, over] = stop("end_turn");
+    let search = events(&[
+        start(),
+        begin(0, json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}})),
+        delta(0, json!({"type": "input_json_delta", "partial_json": "{\"q\":1}"})),
+        end(0),
+        reason,
+        over,
+    ]);
+    let message = message(reader, &search);
+    assert_eq!(
+        message.additional_kwargs["provider_parts"]["parts"][0]["value"],
+        json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"q": 1}})
+    );
+}

@@ -1,0 +1,80 @@
+//! One event of a message stream as JSON, read leniently: other servers speak this wire too.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::messages::UsageMetadata;
+
+/// An event, or a whole message that was not streamed.
+#[derive(Debug, Deserialize)]
+pub(super) struct Event {
+    #[serde(rename = "type", default)]
+    pub(super) kind: String,
+    #[serde(default)]
+    pub(super) index: Option<u64>,
+    #[serde(default)]
+    pub(super) message: Option<Head>,
+    #[serde(default)]
+    pub(super) content_block: Option<Value>,
+    #[serde(default)]
+    pub(super) delta: Option<Delta>,
+    #[serde(default)]
+    pub(super) usage: Option<Map<String, Value>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Head {
+    #[serde(default)]
+    pub(super) model: Option<String>,
+    #[serde(default)]
+    pub(super) usage: Option<Map<String, Value>>,
+    #[serde(default)]
+    pub(super) content: Option<Vec<Value>>,
+    #[serde(default)]
+    pub(super) stop_reason: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Delta {
+    #[serde(default)]
+    pub(super) text: Option<String>,
+    #[serde(default)]
+    pub(super) thinking: Option<String>,
+    #[serde(default)]
+    pub(super) signature: Option<String>,
+    #[serde(default)]
+    pub(super) partial_json: Option<String>,
+    #[serde(default)]
+    pub(super) stop_reason: Option<String>,
+}
+
+/// The counts of a message. Later events bring some of them again, with the newest value.
+#[derive(Debug, Default)]
+pub(super) struct Usage(Map<String, Value>);
+
+impl Usage {
+    /// Takes the counts of an event.
+    pub(super) fn take(&mut self, counts: Option<Map<String, Value>>) {
+        self.0.extend(counts.into_iter().flatten().filter(|(_, count)| !count.is_null()));
+    }
+
+    /// All input counts, cached or not, are input.
+    pub(super) fn metadata(&self) -> Option<UsageMetadata> {
+        let count = |key: &str| self.0.get(key).and_then(Value::as_u64);
+        if self.0.is_empty() {
+            return None;
+        }
+        let (read, written) = (count("cache_read_input_tokens"), count("cache_creation_input_tokens"));
+        let input = [count("input_tokens"), read, written].into_iter().flatten().fold(0, u64::saturating_add);
+        let output = count("output_tokens").unwrap_or(0);
+        let details = [("cache_read", read), ("cache_creation", written)];
+        let details = details.into_iter().filter_map(|(name, count)| Some((name.to_owned(), Value::from(count?))));
+        Some(UsageMetadata {
+            input_tokens: input,
+            output_tokens: output,
+            total_tokens: input.saturating_add(output),
+            input_token_details: details.collect(),
+            output_token_details: Map::new(),
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! A conversation as Gemini has it: contents of parts, function results among the user's.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use super::{PROVIDER, SIGNATURE};
+use crate::messages::{Content, Message, MessageKind, ToolStatus};
+use crate::models::ModelRequest;
+use crate::models::http::{Block, Image, Said, blocks, push_turn, said};
+
+/// The contents of `request`, without what the system says.
+pub(super) fn contents(request: &ModelRequest) -> Vec<Value> {
+    let mut contents = Vec::with_capacity(request.messages.len());
+    // Results name the function, which not every result message does.
+    let mut names: HashMap<&str, &str> = HashMap::new();
+    for message in &request.messages {
+        match &message.kind {
+            MessageKind::System | MessageKind::Remove => {}
+            MessageKind::Human => push_turn(&mut contents, "user", "parts", parts(&message.content)),
+            MessageKind::Ai { tool_calls, .. } => {
+                names.extend(tool_calls.iter().map(|call| (call.id.as_str(), call.name.as_str())));
+                push_turn(&mut contents, "model", "parts", answer(message));
+            }
+            MessageKind::Tool { tool_call_id, status, .. } => {
+                let name = names.get(tool_call_id.as_str()).copied().or(message.name.as_deref()).unwrap_or("unknown");
+                push_turn(&mut contents, "user", "parts", result(name, tool_call_id, &message.content, *status));
+            }
+        }
+    }
+    contents
+}
+
+fn parts(content: &Content) -> Vec<Value> {
+    let as_part = |block| match block {
+        Block::Text(text) => Some(json!({"text": text})),
+        Block::Image(image) => Some(self::image(&image)),
+        Block::Model(_) => None,
+        // A part in Gemini's own form, such as a file.
+        Block::Other(other) => (other.is_object() && other.get("type").is_none()).then(|| other.clone()),
+    };
+    blocks(content).into_iter().filter_map(as_part).collect()
+}
+
+fn image(image: &Image<'_>) -> Value {
+    match image {
+        Image::Address(uri) => json!({"fileData": {"fileUri": uri}}),
+        Image::Bytes { mime, base64 } => json!({"inlineData": {"mimeType": mime, "data": base64}}),
+    }
+}
+
+/// A result, and its images behind it: inside of results they are not understood.
+fn result(name: &str, id: &str, content: &Content, status: ToolStatus) -> Vec<Value> {
+    let key = if status == ToolStatus::Error { "error" } else { "result" };
+    let images = blocks(content).into_iter().filter_map(|block| if let Block::Image(image) = block { Some(image) } else { None });
+    let response = json!({"functionResponse": {"name": name, "id": id, "response": {key: content.text()}}});
+    std::iter::once(response).chain(images.map(|found| image(&found))).collect()
+}
+
+fn answer(message: &Message) -> Vec<Value> {
+    let text = message.content.text();
+    let as_part = |part| match part {
+        Said::Text(text, extras) => (!text.is_empty() || !extras.is_empty()).then(|| signed(json!({"text": text}), extras)),
+        Said::Call(call, extras) => Some(signed(json!({"functionCall": {"name": call.name, "id": call.id, "args": call.args}}), extras)),
+        Said::Invalid(call) => {
+            let args = json!({"unreadable_arguments": call.args});
+            Some(json!({"functionCall": {"name": call.name, "id": call.id, "args": args}}))
+        }
+        Said::Own(part) => Some(part),
+    };
+    said(message, &text, PROVIDER).into_iter().filter_map(as_part).collect()
+}
+
+fn signed(mut part: Value, extras: Map<String, Value>) -> Value {
+    if let Some(signature) = extras.get(SIGNATURE) {
+        part[SIGNATURE] = signature.clone();
+    }
+    part
+}

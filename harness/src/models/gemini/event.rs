@@ -1,0 +1,107 @@
+//! One event of a Gemini stream as JSON; an answer that is not streamed is one, or a list of them.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
+
+use crate::messages::UsageMetadata;
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Event {
+    #[serde(default)]
+    pub(super) candidates: Option<Vec<Candidate>>,
+    #[serde(default)]
+    pub(super) prompt_feedback: Option<PromptFeedback>,
+    #[serde(default)]
+    pub(super) usage_metadata: Option<Usage>,
+    #[serde(default)]
+    pub(super) model_version: Option<String>,
+    #[serde(default)]
+    pub(super) error: Option<IgnoredAny>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Candidate {
+    #[serde(default)]
+    pub(super) index: Option<u64>,
+    #[serde(default)]
+    pub(super) content: Option<Contents>,
+    #[serde(default)]
+    pub(super) finish_reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Contents {
+    #[serde(default)]
+    pub(super) parts: Option<Vec<Part>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Part {
+    #[serde(default)]
+    pub(super) text: Option<String>,
+    #[serde(default)]
+    pub(super) thought: Option<bool>,
+    #[serde(default)]
+    pub(super) function_call: Option<FunctionCall>,
+    #[serde(default)]
+    pub(super) thought_signature: Option<String>,
+    /// Code that the model ran, images that it made.
+    #[serde(flatten)]
+    pub(super) other: Map<String, Value>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct FunctionCall {
+    #[serde(default)]
+    pub(super) id: Option<String>,
+    #[serde(default)]
+    pub(super) name: Option<String>,
+    #[serde(default)]
+    pub(super) args: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PromptFeedback {
+    #[serde(default)]
+    pub(super) block_reason: Option<String>,
+    #[serde(default)]
+    pub(super) block_reason_message: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Usage {
+    #[serde(default)]
+    prompt_token_count: Option<u64>,
+    #[serde(default)]
+    tool_use_prompt_token_count: Option<u64>,
+    #[serde(default)]
+    candidates_token_count: Option<u64>,
+    #[serde(default)]
+    thoughts_token_count: Option<u64>,
+    #[serde(default)]
+    cached_content_token_count: Option<u64>,
+    #[serde(default)]
+    total_token_count: Option<u64>,
+}
+
+impl From<Usage> for UsageMetadata {
+    fn from(usage: Usage) -> Self {
+        let sum = |counts: [Option<u64>; 2]| counts.into_iter().flatten().fold(0, u64::saturating_add);
+        let input = sum([usage.prompt_token_count, usage.tool_use_prompt_token_count]);
+        let output = sum([usage.candidates_token_count, usage.thoughts_token_count]);
+        let part = |name: &str, count: Option<u64>| count.map(|count| (name.to_owned(), Value::from(count))).into_iter().collect();
+        Self {
+            input_tokens: input,
+            output_tokens: output,
+            total_tokens: usage.total_token_count.unwrap_or_else(|| input.saturating_add(output)),
+            input_token_details: part("cache_read", usage.cached_content_token_count),
+            output_token_details: part("reasoning", usage.thoughts_token_count),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Google's Gemini API: the request and the reader of its answers, both pure.
+//!
+//! Parts of an answer carry signatures that the API wants back on the same parts: [`super::http`]'s parts keep them.
+
+mod contents;
+mod decode;
+mod event;
+mod request;
+
+use serde_json::{Map, Value};
+
+use self::decode::Reader;
+use self::request::body;
+use super::http::{Call, Credential, Endpoint, Site, Wire};
+use super::{ModelEntry, ModelRequest};
+
+/// The word in `model_provider`.
+const PROVIDER: &str = "google_genai";
+/// Where a part carries the signature of the thoughts behind it.
+const SIGNATURE: &str = "thoughtSignature";
+
+const SITE: Site = Site {
+    base_url: Some("https://generativelanguage.googleapis.com/v1beta"),
+    open: false,
+    key_names: &["api_key", "gemini_api_key", "google_api_key"],
+    key_variable: "GEMINI_API_KEY",
+    instead: "",
+};
+
+/// The Gemini API, as one entry uses it.
+#[derive(Debug)]
+pub(in crate::models) struct GenerateContent {
+    model: String,
+    thinks: bool,
+}
+
+impl GenerateContent {
+    /// The wire of `entry`, and the way to its server.
+    pub(in crate::models) fn of(entry: &ModelEntry) -> Result<(Self, Endpoint), String> {
+        let model = entry.model.trim_start_matches("models/").to_owned();
+        Ok((Self { model, thinks: entry.supports_thinking }, Endpoint::read(entry, SITE)?))
+    }
+}
+
+impl Wire for GenerateContent {
+    type Reader = Reader;
+
+    fn call(&self, request: &ModelRequest, settings: &Map<String, Value>, endpoint: &Endpoint, key: Option<&Credential>) -> Call {
+        let mut url = endpoint.url(&["models", &format!("{}:streamGenerateContent", self.model)]);
+        url.query_pairs_mut().append_pair("alt", "sse");
+        Call {
+            url,
+            headers: key.map(|key| ("x-goog-api-key", key.text().to_owned())).into_iter().collect(),
+            body: body(settings, request, self.thinks),
+        }
+    }
+
+    fn reader(&self, message_id: &str) -> Reader {
+        Reader::new(message_id, &self.model)
+    }
+}
+
+#[cfg(test)]
+#[path = "wire_tests.rs"]
+mod tests;

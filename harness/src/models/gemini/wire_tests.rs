@@ -1,0 +1,136 @@
+//! The request part by part, and the adapter against a real local server.
+
+use serde_json::json;
+
+use super::*;
+use crate::messages::{Content, Message, MessageBody, MessageKind, ToolCall, ToolStatus};
+use crate::models::ModelErrorKind;
+use crate::models::http::test_server::{Answer, TestServer};
+use crate::models::http::wire_kit::{ask, model, request, with_tool};
+
+fn sent(extra: Value, request: &ModelRequest) -> Value {
+    let entry = ModelEntry {
+        supports_thinking: true,
+        supports_reasoning_effort: true,
+        extra: extra.as_object().unwrap().clone(),
+        ..ModelEntry::new("e", "gemini", "models/gemini-x")
+    };
+    let (wire, endpoint) = GenerateContent::of(&ModelEntry { api_key: Some("key".into()), ..entry.clone() }).unwrap();
+    wire.call(request, &entry.settings_for(request).unwrap(), &endpoint, None).body
+}
+
+#[test]
+fn a_conversation_becomes_contents_with_signatures_in_place() {
+    let (a, b) = (ToolCall::new("a", "ls", Map::new()), ToolCall::new("b", "sh", Map::new()));
+    let kind = MessageKind::Ai { tool_calls: vec![a.clone(), b.clone()], invalid_tool_calls: vec![], usage_metadata: None };
+    let mut answer = MessageBody::new(kind, "so");
+    let parts = json!([
+        {"type": "text", "bytes": 2}, {"type": "call", "id": "a", "extras": {"thoughtSignature": "s"}}, {"type": "call", "id": "b"},
+        {"type": "text", "bytes": 0, "extras": {"thoughtSignature": "t"}},
+    ]);
+    answer.additional_kwargs.insert("provider_parts".to_owned(), json!({"provider": "google_genai", "parts": parts}));
+    let blocks = json!([{"type": "text", "text": "look"}, {"type": "image_url", "image_url": "data:image/png;base64,AA"}]);
+    let content = Content::Blocks(blocks.as_array().unwrap().clone());
+    let messages = vec![
+        Message::human(content),
+        Message::system("More."),
+        answer.into(),
+        Message::tool(&a, "x.txt", ToolStatus::Success),
+        Message::tool(&b, "no", ToolStatus::Error).with(|body| body.name = None),
+    ];
+    assert_eq!(
+        sent(json!({}), &with_tool(request(messages))),
+        json!({
+            "systemInstruction": {"parts": [{"text": "Rules.\n\nMore."}]},
+            "contents": [
+                {"role": "user", "parts": [{"text": "look"}, {"inlineData": {"mimeType": "image/png", "data": "AA"}}]},
+                {"role": "model", "parts": [
+                    {"text": "so"},
+                    {"functionCall": {"name": "ls", "id": "a", "args": {}}, "thoughtSignature": "s"},
+                    {"functionCall": {"name": "sh", "id": "b", "args": {}}},
+                    {"text": "", "thoughtSignature": "t"},
+                ]},
+                {"role": "user", "parts": [
+                    {"functionResponse": {"name": "ls", "id": "a", "response": {"result": "x.txt"}}},
+                    {"functionResponse": {"name": "sh", "id": "b", "response": {"error": "no"}}},
+                ]},
+            ],
+            "tools": [{"functionDeclarations": [{"name": "ls", "description": "lists",
+                "parametersJsonSchema": {"type": "object", "properties": {"path": {"type": "string"}}}}]}],
+        })
+    );
+}
+
+#[test]
+fn settings_go_where_the_api_has_them() {
+    let asked = request(vec![Message::human("hi")]);
+    let extra = json!({"temperature": 0.5, "max_tokens": 9, "stop": "END", "safety_settings": {"HARM_X": "BLOCK_NONE"},
+        "extra_body": {"cachedContent": "c"}, "google_api_key": "secret"});
+    let body = sent(extra, &asked);
+    assert_eq!(body["generationConfig"], json!({"temperature": 0.5, "maxOutputTokens": 9, "stopSequences": ["END"]}));
+    assert_eq!(body["safetySettings"], json!([{"category": "HARM_X", "threshold": "BLOCK_NONE"}]));
+    assert!(body["cachedContent"] == "c" && !body.to_string().contains("secret"));
+    let thinking = |extra: Value, on: bool| {
+        let request = ModelRequest { thinking: on, ..asked.clone() };
+        sent(extra, &request).pointer("/generationConfig/thinkingConfig").cloned()
+    };
+    assert_eq!(thinking(json!({}), false), None);
+    assert_eq!(thinking(json!({}), true), Some(json!({"includeThoughts": true})));
+    assert_eq!(thinking(json!({"thinking_budget": 5}), true), Some(json!({"includeThoughts": true, "thinkingBudget": 5})));
+    assert_eq!(thinking(json!({"thinking": {"type": "disabled"}}), false), Some(json!({"thinkingBudget": 0})));
+    assert_eq!(thinking(json!({"reasoning_effort": "low"}), true), Some(json!({"includeThoughts": true, "thinkingLevel": "low"})));
+}
+
+const STREAM: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Grüße 🦌\"}]}}]}\r\n\r\n";
+const END: &str = "data: {\"candidates\":[{\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":1}}\r\n\r\n";
+
+async fn asked(answer: Answer) -> (String, Option<crate::models::ModelError>, Vec<(String, Value)>) {
+    let server = TestServer::start([answer]).await;
+    let keys = json!({"base_url": format!("{}/v1beta", server.address), "gemini_api_key": "key-canary"});
+    let (message, fault) = ask(&*model("gemini", keys), request(vec![Message::human("hi")])).await;
+    (message.content.text(), fault, server.heard())
+}
+
+#[tokio::test]
+async fn a_stream_is_asked_for_and_read_byte_by_byte() {
+    let (text, fault, heard) = asked(Answer::Bytewise(format!("{STREAM}{END}"))).await;
+    assert_eq!((text.as_str(), fault), ("Grüße 🦌", None));
+    for part in ["post /v1beta/models/model-x:streamgeneratecontent?alt=sse ", "x-goog-api-key: key-canary"] {
+        assert!(heard[0].0.contains(part), "{part}: {}", heard[0].0);
+    }
+}
+
+#[tokio::test]
+async fn broken_answers_have_a_class() {
+    let quota = |details: Value| json!({"error": {"code": 429, "message": "You exceeded your current quota", "status": "RESOURCE_EXHAUSTED", "details": details}});
+    let retry = json!([{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}]);
+    let table = [
+        (Answer::Broken(STREAM.to_owned()), ModelErrorKind::Transient, "Grüße 🦌", None),
+        (Answer::Stream(STREAM.to_owned()), ModelErrorKind::Transient, "Grüße 🦌", None),
+        (Answer::Stream(format!("{STREAM}data: {{nope\n\n")), ModelErrorKind::Transient, "Grüße 🦌", None),
+        (Answer::Json(429, "", quota(retry)), ModelErrorKind::Transient, "", Some(34)),
+        (Answer::Json(429, "", quota(json!([]))), ModelErrorKind::Quota, "", None),
+        (
+            Answer::Json(
+                400,
+                "",
+                json!([{"error": {"code": 400, "message": "API key not valid: key-canary", "status": "INVALID_ARGUMENT"}}]),
+            ),
+            ModelErrorKind::Auth,
+            "",
+            None,
+        ),
+        (
+            Answer::Json(503, "", json!({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}})),
+            ModelErrorKind::Transient,
+            "",
+            None,
+        ),
+    ];
+    for (answer, kind, text, wait) in table {
+        let (said, fault, _) = asked(answer.clone()).await;
+        let fault = fault.unwrap();
+        assert_eq!((said.as_str(), fault.kind, fault.retry_after.map(|wait| wait.as_secs())), (text, kind, wait), "{answer:?}");
+        assert!(!fault.message.contains("canary"), "{fault}");
+    }
+}

@@ -1,0 +1,192 @@
+//! The order in which a model said its answer, and what only its provider understands of it: thoughts with signatures and the
+//! like, which some providers want back exactly where they were.
+//!
+//! A message holds text and calls. Its parts beside it name them by length and id, so nothing is kept twice.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::messages::{InvalidToolCall, Message, MessageKind, ToolCall};
+
+/// Where a message keeps its parts, in its `additional_kwargs`.
+pub(in crate::models) const PROVIDER_PARTS_KWARG: &str = "provider_parts";
+
+/// A part of an answer. `extras` are the provider's own fields beside it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part {
+    /// So many bytes of the message's text.
+    Text {
+        bytes: usize,
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        extras: Map<String, Value>,
+    },
+    /// The call with this id.
+    Call {
+        id: String,
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        extras: Map<String, Value>,
+    },
+    /// What only the provider understands.
+    Own { value: Value },
+}
+
+/// Collects the parts of an answer while it comes.
+#[derive(Debug, Default)]
+pub(in crate::models) struct Parts(Vec<Part>);
+
+impl Parts {
+    /// Text was said.
+    pub(in crate::models) fn text(&mut self, piece: &str) {
+        match self.0.last_mut() {
+            Some(Part::Text { bytes, extras }) if extras.is_empty() => *bytes += piece.len(),
+            _ if piece.is_empty() => {}
+            _ => self.0.push(Part::Text { bytes: piece.len(), extras: Map::new() }),
+        }
+    }
+
+    /// Text was said that has fields of its own, and may be empty.
+    pub(in crate::models) fn text_with(&mut self, piece: &str, extras: Map<String, Value>) {
+        if extras.is_empty() {
+            return self.text(piece);
+        }
+        self.0.push(Part::Text { bytes: piece.len(), extras });
+    }
+
+    /// A call was made.
+    pub(in crate::models) fn call(&mut self, id: &str, extras: Map<String, Value>) {
+        self.0.push(Part::Call { id: id.to_owned(), extras });
+    }
+
+    /// Something of the provider's own was said.
+    pub(in crate::models) fn own(&mut self, value: Value) {
+        self.0.push(Part::Own { value });
+    }
+
+    /// What the message keeps under [`PROVIDER_PARTS_KWARG`]: nothing where text and calls are all there is.
+    pub(in crate::models) fn into_kwarg(self, provider: &str) -> Option<Value> {
+        let plain = |part: &Part| match part {
+            Part::Text { extras, .. } | Part::Call { extras, .. } => extras.is_empty(),
+            Part::Own { .. } => false,
+        };
+        (!self.0.iter().all(plain)).then(|| json!({"provider": provider, "parts": self.0}))
+    }
+}
+
+/// A part of an earlier answer, as it shall be said again.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::models) enum Said<'a> {
+    /// Text.
+    Text(&'a str, Map<String, Value>),
+    /// A call.
+    Call(&'a ToolCall, Map<String, Value>),
+    /// A call whose arguments nobody could read.
+    Invalid(&'a InvalidToolCall),
+    /// What only its provider understands.
+    Own(Value),
+}
+
+/// The parts of an earlier answer in their order. `text` is the message's text. What other providers said of their own is
+/// left out; calls and text that a middleware took out or put in are where one expects them.
+pub(in crate::models) fn said<'a>(message: &'a Message, text: &'a str, provider: &str) -> Vec<Said<'a>> {
+    let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &message.kind else { return vec![] };
+    let parts = message.additional_kwargs.get(PROVIDER_PARTS_KWARG).and_then(|kept| parts_of(kept, provider)).unwrap_or_default();
+    let lengths: usize = parts.iter().map(|part| if let Part::Text { bytes, .. } = part { *bytes } else { 0 }).sum();
+    let (unchanged, mut rest, mut open) = (lengths == text.len(), text, vec![true; tool_calls.len()]);
+    let mut said = Vec::with_capacity(parts.len() + tool_calls.len() + 1);
+    for part in parts {
+        match part {
+            Part::Own { value } => said.push(Said::Own(value)),
+            Part::Text { bytes, extras } if unchanged && rest.is_char_boundary(bytes) => {
+                let (here, after) = rest.split_at(bytes);
+                rest = after;
+                said.push(Said::Text(here, extras));
+            }
+            Part::Text { .. } => flush(&mut rest, &mut said),
+            Part::Call { id, extras } => {
+                if !unchanged {
+                    flush(&mut rest, &mut said);
+                }
+                if let Some(at) = tool_calls.iter().position(|call| call.id == id) {
+                    open[at] = false;
+                    said.push(Said::Call(&tool_calls[at], extras));
+                }
+            }
+        }
+    }
+    flush(&mut rest, &mut said);
+    said.extend(tool_calls.iter().zip(open).filter(|(_, open)| *open).map(|(call, _)| Said::Call(call, Map::new())));
+    said.extend(invalid_tool_calls.iter().map(Said::Invalid));
+    said
+}
+
+fn flush<'a>(rest: &mut &'a str, said: &mut Vec<Said<'a>>) {
+    if !rest.is_empty() {
+        said.push(Said::Text(std::mem::take(rest), Map::new()));
+    }
+}
+
+fn parts_of(kept: &Value, provider: &str) -> Option<Vec<Part>> {
+    if kept.get("provider")? != provider {
+        return None;
+    }
+    serde_json::from_value(kept.get("parts")?.clone()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::messages::MessageBody;
+
+    fn answer(text: &str, calls: &[&str], parts: Parts) -> Message {
+        let tool_calls = calls.iter().map(|id| ToolCall::new(*id, "f", Map::new())).collect();
+        let kind = MessageKind::Ai { tool_calls, invalid_tool_calls: vec![], usage_metadata: None };
+        let mut body = MessageBody::new(kind, text);
+        body.additional_kwargs.extend(parts.into_kwarg("p").map(|kept| (PROVIDER_PARTS_KWARG.to_owned(), kept)));
+        body.into()
+    }
+
+    fn shown(message: &Message, provider: &str) -> Vec<String> {
+        let text = message.content.text();
+        let show = |said| match said {
+            Said::Text(text, extras) => format!("text {text}{}", if extras.is_empty() { "" } else { "+" }),
+            Said::Call(call, _) => format!("call {}", call.id),
+            Said::Invalid(_) => "invalid".to_owned(),
+            Said::Own(value) => format!("own {value}"),
+        };
+        said(message, &text, provider).into_iter().map(show).collect()
+    }
+
+    fn parts() -> Parts {
+        let mut parts = Parts::default();
+        parts.own(json!(1));
+        parts.text("ü");
+        parts.text("b");
+        parts.own(json!(2));
+        parts.call("x", Map::new());
+        parts.text_with("", Map::from_iter([("signature".to_owned(), json!("s"))]));
+        parts.text("c");
+        parts
+    }
+
+    #[test]
+    fn an_answer_is_said_again_in_its_order() {
+        let message = answer("übc", &["y", "x"], parts());
+        assert_eq!(shown(&message, "p"), ["own 1", "text üb", "own 2", "call x", "text +", "text c", "call y"]);
+        assert_eq!(shown(&message, "other"), ["text übc", "call y", "call x"]);
+    }
+
+    #[test]
+    fn what_was_changed_since_is_said_as_it_is_now() {
+        assert_eq!(shown(&answer("other text", &[], parts()), "p"), ["own 1", "text other text", "own 2"]);
+        assert_eq!(shown(&answer("", &["x"], parts()), "p"), ["own 1", "own 2", "call x"]);
+    }
+
+    #[test]
+    fn plain_answers_keep_no_parts() {
+        let mut plain = Parts::default();
+        plain.text("a");
+        plain.call("x", Map::new());
+        assert_eq!(plain.into_kwarg("p"), None);
+    }
+}

@@ -1,0 +1,41 @@
+//! Chat completions as a wire: what is asked where, and who reads the answer.
+
+use serde_json::{Map, Value};
+
+use super::decode::Reader;
+use super::dialect::Dialect;
+use super::wire;
+use crate::models::http::{Call, Credential, Endpoint, Wire, bearer};
+use crate::models::{ModelEntry, ModelRequest};
+
+/// Chat completions in one dialect.
+#[derive(Debug)]
+pub(in crate::models) struct ChatCompletions {
+    model: String,
+    dialect: Dialect,
+}
+
+impl ChatCompletions {
+    /// The wire of `entry`, and the way to its server.
+    pub(in crate::models) fn of(entry: &ModelEntry, mut dialect: Dialect) -> Result<(Self, Endpoint), String> {
+        let endpoint = Endpoint::read(entry, dialect.site)?;
+        dialect.renames_max_tokens = endpoint.is_at("api.openai.com");
+        Ok((Self { model: entry.model.clone(), dialect }, endpoint))
+    }
+}
+
+impl Wire for ChatCompletions {
+    type Reader = Reader;
+
+    fn call(&self, request: &ModelRequest, settings: &Map<String, Value>, endpoint: &Endpoint, key: Option<&Credential>) -> Call {
+        Call {
+            url: endpoint.url(self.dialect.path),
+            headers: key.map(bearer).into_iter().collect(),
+            body: wire::body(&self.model, settings, request, self.dialect),
+        }
+    }
+
+    fn reader(&self, message_id: &str) -> Reader {
+        Reader::new(message_id, self.dialect, &self.model)
+    }
+}

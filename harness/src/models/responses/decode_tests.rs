@@ -1,0 +1,142 @@
+//! Streams as the responses API sends them.
+
+use super::*;
+use crate::models::http::wire_kit::{Story, decoded, invalid_calls, message, message_of_whole, stories_add_up, survives_anything};
+
+fn reader() -> Reader {
+    Reader::new("m1", "openai", "asked")
+}
+
+fn events(events: &[Value]) -> String {
+    events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect()
+}
+
+fn added(index: usize, item: Value) -> Value {
+    json!({"type": "response.output_item.added", "output_index": index, "item": item})
+}
+
+fn done(index: usize, item: Value) -> Value {
+    json!({"type": "response.output_item.done", "output_index": index, "item": item})
+}
+
+fn delta(kind: &str, index: usize, delta: &str) -> Value {
+    json!({"type": format!("response.{kind}.delta"), "output_index": index, "delta": delta})
+}
+
+fn created() -> Value {
+    json!({"type": "response.created", "response": {"id": "resp", "status": "in_progress", "model": "gpt-x", "usage": null}})
+}
+
+fn completed() -> Value {
+    json!({"type": "response.completed", "response": {"status": "completed", "model": "gpt-x-1", "error": null, "incomplete_details": null,
+        "output": [], "usage": {"input_tokens": 10, "input_tokens_details": {"cached_tokens": 4}, "output_tokens": 7,
+            "output_tokens_details": {"reasoning_tokens": 2}, "total_tokens": 17}}})
+}
+
+fn reasoning() -> Value {
+    json!({"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "Höm"}], "encrypted_content": "enc", "status": "x"})
+}
+
+fn recorded() -> String {
+    let call = |id: &str, name: &str, arguments: &str| json!({"type": "function_call", "id": "fc", "call_id": id, "name": name, "arguments": arguments});
+    events(&[
+        created(),
+        added(0, json!({"type": "reasoning", "id": "rs", "summary": []})),
+        json!({"type": "response.reasoning_summary_part.added", "output_index": 0, "summary_index": 0}),
+        delta("reasoning_summary_text", 0, "Höm"),
+        json!({"type": "response.reasoning_summary_part.added", "output_index": 0, "summary_index": 1}),
+        delta("reasoning_summary_text", 0, "世界"),
+        done(0, reasoning()),
+        added(1, json!({"type": "message", "role": "assistant", "content": []})),
+        delta("output_text", 1, "Grüße "),
+        delta("output_text", 1, "🦌"),
+        json!({"type": "response.output_text.done", "output_index": 1, "text": "Grüße 🦌"}),
+        done(1, json!({"type": "message", "content": [{"type": "output_text", "text": "Grüße 🦌"}]})),
+        added(2, call("a", "ls", "")),
+        added(3, call("b", "sh", "")),
+        delta("function_call_arguments", 2, "{\"pa"),
+        delta("function_call_arguments", 3, "{oops"),
+        delta("function_call_arguments", 2, "th\":1}"),
+        done(2, call("a", "ls", "{\"path\":1}")),
+        done(3, call("b", "sh", "{oops")),
+        completed(),
+    ])
+}
+
+#[test]
+fn a_recorded_stream_adds_up_to_its_message() {
+    let message = message(reader, &recorded());
+    assert_eq!(message.content.text(), "Grüße 🦌");
+    assert_eq!(message.additional_kwargs["reasoning_content"], "Höm\n\n世界");
+    assert_eq!(json!(message.tool_calls()), json!([{"name": "ls", "args": {"path": 1}, "id": "a", "type": "tool_call"}]));
+    assert_eq!(invalid_calls(&message), 1);
+    assert_eq!(
+        json!(message.usage()),
+        json!({"input_tokens": 10, "output_tokens": 7, "total_tokens": 17,
+            "input_token_details": {"cache_read": 4}, "output_token_details": {"reasoning": 2}})
+    );
+    assert_eq!(
+        json!(message.response_metadata),
+        json!({"finish_reason": "tool_calls", "model_name": "gpt-x-1", "model_provider": "openai"})
+    );
+    assert_eq!(
+        message.additional_kwargs["provider_parts"]["parts"][0]["value"],
+        json!({"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "Höm"}], "encrypted_content": "enc"})
+    );
+}
+
+#[test]
+fn splits_cuts_and_damage_are_survived() {
+    survives_anything(reader, &recorded());
+}
+
+fn tell(story: &Story) -> String {
+    let mut told = vec![created()];
+    let mut item = |head: Value, kind: &str, text: &str| {
+        let index = told.len();
+        told.push(added(index, head.clone()));
+        told.extend(story.pieces(text).iter().map(|piece| delta(kind, index, piece)));
+        told.push(done(index, head));
+    };
+    item(json!({"type": "reasoning", "summary": []}), "reasoning_summary_text", &story.thought);
+    item(json!({"type": "message", "content": []}), "output_text", &story.text);
+    for (at, (name, args)) in story.calls.iter().enumerate() {
+        let head = json!({"type": "function_call", "call_id": format!("c{at}"), "name": name});
+        item(head, "function_call_arguments", &args.to_string());
+    }
+    told.push(completed());
+    events(&told)
+}
+
+#[test]
+fn what_is_streamed_adds_up() {
+    stories_add_up(reader, tell);
+}
+
+#[test]
+fn items_without_deltas_and_whole_answers_are_read_too() {
+    let text = json!({"type": "message", "content": [{"type": "output_text", "text": "so"}, {"type": "refusal", "refusal": " no"}]});
+    let call = json!({"type": "function_call", "call_id": "a", "name": "ls", "arguments": "{\"x\":1}"});
+    let check = |message: crate::messages::Message| {
+        assert_eq!((message.content.text().as_str(), &message.additional_kwargs["reasoning_content"]), ("so no", &json!("Höm")));
+        assert_eq!(json!(message.tool_calls()[0].args), json!({"x": 1}));
+    };
+    check(message(reader, &events(&[created(), done(0, reasoning()), done(1, text.clone()), done(2, call.clone()), completed()])));
+    let body = json!({"object": "response", "status": "completed", "error": null, "output": [reasoning(), text, call], "usage": {}});
+    check(message_of_whole(reader, &body));
+}
+
+#[test]
+fn ends_that_are_no_success_are_told_apart() {
+    let ended = |kind: &str, response: Value| events(&[created(), json!({"type": kind, "response": response})]);
+    let long = ended("response.incomplete", json!({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}));
+    assert_eq!(message(reader, &long).response_metadata["finish_reason"], "length");
+    let refused = |stream: String| match decoded(reader, &[stream.as_bytes()]).1 {
+        Some(DecodeError::Refused(refused)) => (refused.code, refused.message),
+        other => panic!("{other:?}"),
+    };
+    let failed = ended("response.failed", json!({"status": "failed", "error": {"code": "rate_limit_exceeded", "message": "slow"}}));
+    assert_eq!(refused(failed), ("rate_limit_exceeded".to_owned(), "slow".to_owned()));
+    let error = events(&[created(), json!({"type": "error", "code": "server_error", "message": "oops", "param": null})]);
+    assert_eq!(refused(error), ("server_error".to_owned(), "oops".to_owned()));
+}

@@ -1,0 +1,92 @@
+//! OpenAI's responses API, and Codex behind it: the request and the reader of its answers, both pure.
+//!
+//! Nothing is stored at the provider: what the model reasoned comes encrypted and goes back in its place.
+
+mod decode;
+mod event;
+mod input;
+mod request;
+
+use serde_json::{Map, Value};
+
+use self::decode::Reader;
+use self::request::body;
+use super::http::{Call, Credential, Endpoint, Site, Wire, bearer};
+use super::{ModelEntry, ModelRequest};
+
+const OPENAI: Site = Site {
+    base_url: Some("https://api.openai.com/v1"),
+    open: false,
+    key_names: &["api_key", "openai_api_key"],
+    key_variable: "OPENAI_API_KEY",
+    instead: "",
+};
+
+const CODEX: Site = Site {
+    base_url: Some("https://chatgpt.com/backend-api/codex"),
+    key_variable: "CODEX_ACCESS_TOKEN",
+    instead: ", or a `credentials_path`: the auth.json that `codex login` writes",
+    ..OPENAI
+};
+
+/// Who speaks the responses API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::models) enum Flavor {
+    /// OpenAI and servers compatible with it.
+    OpenAi,
+    /// Codex, which people sign in to: it takes instructions apart, streams always and chooses the answer's length itself.
+    Codex,
+}
+
+impl Flavor {
+    /// The word in `model_provider`.
+    fn provider(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Codex => "codex",
+        }
+    }
+}
+
+/// The responses API, as one entry uses it.
+#[derive(Debug)]
+pub(in crate::models) struct Responses {
+    model: String,
+    flavor: Flavor,
+    /// Whether the model can reason: others refuse to be asked for it.
+    reasons: bool,
+    /// The account that a key belongs to, where the entry says it.
+    account: Option<String>,
+}
+
+impl Responses {
+    /// The wire of `entry`, and the way to its server.
+    pub(in crate::models) fn of(entry: &ModelEntry, flavor: Flavor) -> Result<(Self, Endpoint), String> {
+        let endpoint = Endpoint::read(entry, if flavor == Flavor::Codex { CODEX } else { OPENAI })?;
+        let reasons = flavor == Flavor::Codex || entry.supports_thinking || entry.supports_reasoning_effort;
+        let account = entry.extra.get("account_id").and_then(Value::as_str).map(str::to_owned);
+        Ok((Self { model: entry.model.clone(), flavor, reasons, account }, endpoint))
+    }
+}
+
+impl Wire for Responses {
+    type Reader = Reader;
+
+    fn call(&self, request: &ModelRequest, settings: &Map<String, Value>, endpoint: &Endpoint, key: Option<&Credential>) -> Call {
+        let mut headers: Vec<_> = key.map(bearer).into_iter().collect();
+        if self.flavor == Flavor::Codex {
+            let account = key.and_then(|key| key.account.as_ref()).or(self.account.as_ref());
+            headers.extend(account.map(|account| ("chatgpt-account-id", account.clone())));
+            headers.push(("originator", "deerflow".to_owned()));
+        }
+        Call { url: endpoint.url(&["responses"]), headers, body: body(&self.model, settings, request, self.flavor, self.reasons) }
+    }
+
+    fn reader(&self, message_id: &str) -> Reader {
+        Reader::new(message_id, self.flavor.provider(), &self.model)
+    }
+}
+
+#[cfg(test)]
+#[path = "wire_tests.rs"]
+mod tests;

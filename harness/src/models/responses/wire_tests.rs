@@ -1,0 +1,143 @@
+//! The request part by part, and the adapter against a real local server.
+
+use serde_json::json;
+
+use super::*;
+use crate::messages::{Content, Message, MessageBody, MessageKind, ToolCall, ToolStatus};
+use crate::models::ModelErrorKind;
+use crate::models::http::test_server::{Answer, TestServer};
+use crate::models::http::wire_kit::{ask, model, request, with_tool};
+
+fn sent(extra: Value, flavor: Flavor, supports: bool, request: &ModelRequest) -> Value {
+    let entry = ModelEntry {
+        supports_thinking: supports,
+        supports_reasoning_effort: supports,
+        extra: extra.as_object().unwrap().clone(),
+        ..ModelEntry::new("e", "openai", "gpt-x")
+    };
+    let (wire, endpoint) = Responses::of(&ModelEntry { api_key: Some("key".into()), ..entry.clone() }, flavor).unwrap();
+    wire.call(request, &entry.settings_for(request).unwrap(), &endpoint, None).body
+}
+
+#[test]
+fn a_conversation_becomes_items_with_reasoning_in_place() {
+    let (a, b) = (ToolCall::new("a", "ls", Map::new()), ToolCall::new("b", "sh", Map::new()));
+    let kind = MessageKind::Ai { tool_calls: vec![a.clone(), b.clone()], invalid_tool_calls: vec![], usage_metadata: None };
+    let mut answer = MessageBody::new(kind, "so");
+    let reasoning = json!({"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "enc"});
+    let parts = json!([{"type": "own", "value": reasoning}, {"type": "text", "bytes": 2}, {"type": "call", "id": "a"}, {"type": "call", "id": "b"}]);
+    answer.additional_kwargs.insert("provider_parts".to_owned(), json!({"provider": "openai", "parts": parts}));
+    let image = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}});
+    let messages = vec![
+        Message::human(Content::Blocks(vec![json!("look"), image.clone()])),
+        answer.into(),
+        Message::tool(&a, "x.txt", ToolStatus::Success),
+        Message::tool(&b, Content::Blocks(vec![image]), ToolStatus::Success),
+    ];
+    let extra = json!({"max_tokens": 9, "stop": "END", "verbosity": "low", "temperature": 1});
+    assert_eq!(
+        sent(extra, Flavor::OpenAi, true, &with_tool(request(messages))),
+        json!({
+            "model": "gpt-x", "instructions": "Rules.",
+            "input": [
+                {"role": "user", "content": [{"type": "input_text", "text": "look"},
+                    {"type": "input_image", "image_url": "data:image/png;base64,AA"}]},
+                reasoning,
+                {"role": "assistant", "content": [{"type": "output_text", "text": "so"}]},
+                {"type": "function_call", "call_id": "a", "name": "ls", "arguments": "{}"},
+                {"type": "function_call", "call_id": "b", "name": "sh", "arguments": "{}"},
+                {"type": "function_call_output", "call_id": "a", "output": "x.txt"},
+                {"type": "function_call_output", "call_id": "b",
+                    "output": [{"type": "input_image", "image_url": "data:image/png;base64,AA"}]},
+            ],
+            "tools": [{"type": "function", "name": "ls", "description": "lists", "strict": false,
+                "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}],
+            "stream": true, "store": false, "max_output_tokens": 9, "text": {"verbosity": "low"},
+            "include": ["reasoning.encrypted_content"], "temperature": 1,
+        })
+    );
+}
+
+#[test]
+fn effort_is_asked_of_those_who_reason() {
+    let asked = |thinking: bool, effort: Option<&str>| ModelRequest {
+        thinking,
+        reasoning_effort: effort.map(str::to_owned),
+        ..request(vec![Message::human("hi")])
+    };
+    let reasoning = |extra: Value, flavor, supports, request: ModelRequest| {
+        let body = sent(extra, flavor, supports, &request);
+        (body.get("reasoning").cloned(), body.get("include").is_some())
+    };
+    assert_eq!(reasoning(json!({}), Flavor::OpenAi, false, asked(true, Some("low"))), (None, false));
+    assert_eq!(reasoning(json!({}), Flavor::OpenAi, true, asked(true, Some("low"))), (Some(json!({"effort": "low"})), true));
+    let given = json!({"reasoning": {"effort": "high", "summary": "auto"}});
+    assert_eq!(reasoning(given, Flavor::OpenAi, false, asked(false, None)), (Some(json!({"effort": "high", "summary": "auto"})), true));
+    let codex = |thinking, effort| reasoning(json!({}), Flavor::Codex, true, asked(thinking, effort)).0.unwrap();
+    assert_eq!(codex(true, None), json!({"effort": "medium", "summary": "detailed"}));
+    assert_eq!(codex(true, Some("xhigh")), json!({"effort": "xhigh", "summary": "detailed"}));
+    assert_eq!(codex(true, Some("minimal"))["effort"], "medium");
+    assert_eq!(codex(false, Some("high")), json!({"effort": "none"}));
+    let body = sent(json!({"max_tokens": 5}), Flavor::Codex, true, &asked(false, None));
+    assert_eq!((body.get("max_output_tokens"), body.get("max_tokens")), (None, None));
+}
+
+const STREAM: &str = concat!(
+    "data: {\"type\":\"response.created\",\"response\":{\"status\":\"in_progress\"}}\n\n",
+    "data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"Grüße 🦌\"}\n\n",
+);
+const END: &str = "data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\"}}\n\n";
+
+#[tokio::test]
+async fn an_entry_that_wants_responses_gets_them() {
+    let server = TestServer::start([Answer::Bytewise(format!("{STREAM}{END}"))]).await;
+    let keys = json!({"base_url": format!("{}/v1", server.address), "api_key": "sk-canary", "use_responses_api": true});
+    let (message, fault) = ask(&*model("openai", keys), request(vec![Message::human("hi")])).await;
+    assert_eq!((message.content.text().as_str(), fault), ("Grüße 🦌", None));
+    let (head, body) = &server.heard()[0];
+    assert!(head.contains("post /v1/responses ") && head.contains("authorization: bearer sk-canary"), "{head}");
+    assert!(body.get("use_responses_api").is_none());
+}
+
+#[tokio::test]
+async fn codex_signs_in_with_the_file_of_its_own_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("auth.json");
+    std::fs::write(&path, json!({"tokens": {"access_token": "token-canary", "account_id": "acc"}}).to_string()).unwrap();
+    let no = json!({"detail": "token-canary is too old"});
+    let server = TestServer::start([Answer::Stream(format!("{STREAM}{END}")), Answer::Json(401, "", no)]).await;
+    let model = model("codex", json!({"base_url": server.address, "credentials_path": path.to_str().unwrap()}));
+    let (message, fault) = ask(&*model, request(vec![Message::human("hi")])).await;
+    assert_eq!((message.content.text().as_str(), fault), ("Grüße 🦌", None));
+    assert_eq!(message.response_metadata["model_provider"], "codex");
+    let (head, body) = &server.heard()[0];
+    for part in ["post /responses ", "authorization: bearer token-canary", "chatgpt-account-id: acc", "originator: "] {
+        assert!(head.contains(part), "{part}: {head}");
+    }
+    assert_eq!((&body["instructions"], &body["store"], &body["stream"]), (&json!("Rules."), &json!(false), &json!(true)));
+    let fault = ask(&*model, request(vec![])).await.1.unwrap();
+    assert!(fault.kind == ModelErrorKind::Auth && !fault.message.contains("canary"), "{fault}");
+}
+
+#[tokio::test]
+async fn broken_answers_have_a_class() {
+    let error = json!({"type": "error", "code": "server_error", "message": "The server had an error"});
+    let table = [
+        (Answer::Broken(STREAM.to_owned()), ModelErrorKind::Transient, "Grüße 🦌"),
+        (Answer::Stream(STREAM.to_owned()), ModelErrorKind::Transient, "Grüße 🦌"),
+        (Answer::Stream(format!("{STREAM}data: [DONE]\n\n")), ModelErrorKind::Transient, "Grüße 🦌"),
+        (Answer::Stream(format!("{STREAM}data: {{nope\n\n")), ModelErrorKind::Transient, "Grüße 🦌"),
+        (Answer::Stream(format!("{STREAM}data: {error}\n\n")), ModelErrorKind::Transient, "Grüße 🦌"),
+        (
+            Answer::Json(400, "", json!({"error": {"message": "bad input", "type": "invalid_request_error"}})),
+            ModelErrorKind::BadRequest,
+            "",
+        ),
+    ];
+    for (answer, kind, text) in table {
+        let server = TestServer::start([answer.clone()]).await;
+        let keys = json!({"base_url": server.address, "use_responses_api": true});
+        let (said, fault) = ask(&*model("openai", keys), request(vec![Message::human("hi")])).await;
+        assert_eq!((said.content.text().as_str(), fault.unwrap().kind), (text, kind), "{answer:?}");
+    }
+}
