@@ -13,6 +13,7 @@ mod checkpointer;
 mod database;
 mod llm_call;
 mod logging;
+mod loop_detection;
 mod memory;
 mod models;
 mod open_keys;
@@ -44,6 +45,7 @@ pub use database::{
 };
 pub use llm_call::{CircuitBreakerConfig, LlmCallConfig};
 pub use logging::{LogFormat, LogLevel, LoggingConfig, LoggingEnhanceConfig};
+pub use loop_detection::{LoopDetectionConfig, ToolFrequency};
 pub use memory::{MemoryConfig, MemoryMode};
 pub use models::ModelConfig;
 pub use open_keys::OpenKeys;
@@ -104,6 +106,8 @@ pub struct AppConfig {
     pub llm_call: LlmCallConfig,
     /// When a failing provider is left alone.
     pub circuit_breaker: CircuitBreakerConfig,
+    /// When repeated tool calls end a run.
+    pub loop_detection: LoopDetectionConfig,
     /// Limits of runs.
     pub runs: RunsConfig,
     /// Leases on runs.
@@ -151,6 +155,7 @@ impl Default for AppConfig {
             agents_api: AgentsApiConfig::default(),
             llm_call: LlmCallConfig::default(),
             circuit_breaker: CircuitBreakerConfig::default(),
+            loop_detection: LoopDetectionConfig::default(),
             runs: RunsConfig::default(),
             retention: RetentionConfig::default(),
             run_ownership: RunOwnershipConfig::default(),
@@ -196,6 +201,7 @@ impl AppConfig {
         check.under("uploads", |check| self.uploads.check(check));
         check.under("llm_call", |check| self.llm_call.check(check));
         check.under("circuit_breaker", |check| self.circuit_breaker.check(check));
+        check.under("loop_detection", |check| self.loop_detection.check(check));
         check.under("runs", |check| self.runs.check(check));
         check.under("retention", |check| self.retention.check(self.run_events.backend, check));
         check.under("run_ownership", |check| self.run_ownership.check(check));

@@ -3,9 +3,11 @@
 //! To add one: a file with a struct and `impl Middleware`, its place in [`order`], and a line where the agent that shall have
 //! it is put together.
 
+mod answers;
 mod clarification;
 mod dangling_tool_calls;
 mod llm_errors;
+mod loop_detection;
 mod middleware;
 mod next;
 pub mod order;
@@ -20,6 +22,7 @@ mod uploads;
 pub use clarification::ClarificationMiddleware;
 pub use dangling_tool_calls::DanglingToolCallMiddleware;
 pub use llm_errors::LlmErrorMiddleware;
+pub use loop_detection::LoopDetectionMiddleware;
 pub use middleware::{HookOutcome, HookResult, Hooks, Jump, Middleware, Phase};
 pub use next::{ModelEnd, ModelNext, ToolEnd, ToolNext};
 pub use pairing::repair;

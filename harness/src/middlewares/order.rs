@@ -16,6 +16,7 @@ pub const ORDER: &[&str] = &[
     "LLMErrorMiddleware",
     "ToolErrorMiddleware",
     "TitleMiddleware",
+    "LoopDetectionMiddleware",
     CUSTOM,
     "ClarificationMiddleware",
 ];

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
+use super::guards::Guards;
 use super::options::LeadOptions;
 use super::prompt::{PromptFacts, system_prompt};
 use crate::agents::AgentBuilder;
@@ -44,6 +45,8 @@ pub struct LeadAgentSpec {
     pub files: Option<FileHome>,
     /// How conversations are named.
     pub title: TitleConfig,
+    /// What watches over its runs.
+    pub guards: Guards,
     /// Further middlewares; they take their places by name.
     pub middlewares: Vec<Arc<dyn Middleware>>,
 }
@@ -59,6 +62,7 @@ impl LeadAgentSpec {
             tools: ToolRegistry::new(),
             files: None,
             title: TitleConfig::default(),
+            guards: Guards::default(),
             middlewares: Vec::new(),
         }
     }
@@ -129,6 +133,7 @@ impl LeadAgents {
         if spec.title.enabled {
             all.push(Arc::new(TitleMiddleware::new(&spec.title)));
         }
+        all.extend(spec.guards.middlewares());
         all.extend(spec.middlewares.iter().cloned());
         order::ordered(all)
     }
