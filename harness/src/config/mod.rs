@@ -28,6 +28,7 @@ mod suggestions;
 mod summarization;
 mod switches;
 mod title;
+mod tool_output;
 mod tools;
 mod unresolved;
 mod uploads;
@@ -60,6 +61,7 @@ pub use suggestions::SuggestionsConfig;
 pub use summarization::{ContextSize, ContextUnit, SummarizationConfig, Triggers};
 pub use switches::{AgentsApiConfig, TestingConfig, TokenUsageConfig, WebhooksConfig};
 pub use title::TitleConfig;
+pub use tool_output::ToolOutputConfig;
 pub use tools::{ToolConfig, ToolGroupConfig};
 pub use unresolved::{MissingVariable, UnresolvedVariable};
 pub use uploads::UploadsConfig;
@@ -108,6 +110,8 @@ pub struct AppConfig {
     pub circuit_breaker: CircuitBreakerConfig,
     /// When repeated tool calls end a run.
     pub loop_detection: LoopDetectionConfig,
+    /// What becomes of long results.
+    pub tool_output: ToolOutputConfig,
     /// Limits of runs.
     pub runs: RunsConfig,
     /// Leases on runs.
@@ -156,6 +160,7 @@ impl Default for AppConfig {
             llm_call: LlmCallConfig::default(),
             circuit_breaker: CircuitBreakerConfig::default(),
             loop_detection: LoopDetectionConfig::default(),
+            tool_output: ToolOutputConfig::default(),
             runs: RunsConfig::default(),
             retention: RetentionConfig::default(),
             run_ownership: RunOwnershipConfig::default(),
@@ -202,6 +207,7 @@ impl AppConfig {
         check.under("llm_call", |check| self.llm_call.check(check));
         check.under("circuit_breaker", |check| self.circuit_breaker.check(check));
         check.under("loop_detection", |check| self.loop_detection.check(check));
+        check.under("tool_output", |check| self.tool_output.check(check));
         check.under("runs", |check| self.runs.check(check));
         check.under("retention", |check| self.retention.check(self.run_events.backend, check));
         check.under("run_ownership", |check| self.run_ownership.check(check));

@@ -16,6 +16,14 @@ pub use message::{InvalidMessage, Message, MessageBody, MessageKind, REMOVE_ALL,
 pub use tool_call::{InvalidToolCall, ToolCall};
 pub use usage::UsageMetadata;
 
+/// What stands around a person's words in a request, so that a model can tell them from the framework's.
+pub mod marks {
+    /// Before them.
+    pub const BEGIN_USER_INPUT: &str = "--- BEGIN USER INPUT ---";
+    /// Behind them.
+    pub const END_USER_INPUT: &str = "--- END USER INPUT ---";
+}
+
 /// Keys of `additional_kwargs` that other software reads.
 pub mod kwargs {
     /// The interface and memory skip the message.

@@ -10,6 +10,9 @@ use super::middleware::Middleware;
 
 /// Known middlewares, the outermost first.
 pub const ORDER: &[&str] = &[
+    "InputSanitizationMiddleware",
+    "ToolOutputBudgetMiddleware",
+    "ToolResultSanitizationMiddleware",
     "ThreadDataMiddleware",
     "UploadsMiddleware",
     "DanglingToolCallMiddleware",

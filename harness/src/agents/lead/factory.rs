@@ -133,7 +133,7 @@ impl LeadAgents {
         if spec.title.enabled {
             all.push(Arc::new(TitleMiddleware::new(&spec.title)));
         }
-        all.extend(spec.guards.middlewares());
+        all.extend(spec.guards.middlewares(spec.files.as_ref()));
         all.extend(spec.middlewares.iter().cloned());
         order::ordered(all)
     }

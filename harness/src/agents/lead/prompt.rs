@@ -21,6 +21,7 @@ pub struct PromptFacts<'a> {
 pub fn system_prompt(facts: &PromptFacts<'_>) -> String {
     let sections = [
         Some(sections::role(facts)),
+        Some(sections::user_input()),
         Some(sections::confidentiality()),
         Some(sections::thinking_style(facts)),
         facts.can_ask.then(sections::clarification),
