@@ -11,6 +11,7 @@ mod auth;
 mod check;
 mod checkpointer;
 mod database;
+mod guards;
 mod llm_call;
 mod logging;
 mod loop_detection;
@@ -43,6 +44,9 @@ pub use checkpointer::{CheckpointerConfig, ThreadTtlConfig};
 pub use database::{
     CheckpointCacheConfig, CheckpointCacheKind, CheckpointChannelMode, CheckpointDeltaConfig, CheckpointGraphCacheConfig,
     DEFAULT_SQLITE_DIR, DatabaseBackend, DatabaseConfig,
+};
+pub use guards::{
+    GuardrailProviderConfig, GuardrailsConfig, ReadBeforeWriteConfig, SafetyFinishReasonConfig, SubagentsConfig, TokenBudgetConfig,
 };
 pub use llm_call::{CircuitBreakerConfig, LlmCallConfig};
 pub use logging::{LogFormat, LogLevel, LoggingConfig, LoggingEnhanceConfig};
@@ -112,6 +116,16 @@ pub struct AppConfig {
     pub loop_detection: LoopDetectionConfig,
     /// What becomes of long results.
     pub tool_output: ToolOutputConfig,
+    /// What a run may cost.
+    pub token_budget: TokenBudgetConfig,
+    /// Whether files are read before they are changed.
+    pub read_before_write: ReadBeforeWriteConfig,
+    /// Answers that a safety filter broke off.
+    pub safety_finish_reason: SafetyFinishReasonConfig,
+    /// Agents that an agent sets to work.
+    pub subagents: SubagentsConfig,
+    /// Who decides whether a tool may be called.
+    pub guardrails: GuardrailsConfig,
     /// Limits of runs.
     pub runs: RunsConfig,
     /// Leases on runs.
@@ -161,6 +175,11 @@ impl Default for AppConfig {
             circuit_breaker: CircuitBreakerConfig::default(),
             loop_detection: LoopDetectionConfig::default(),
             tool_output: ToolOutputConfig::default(),
+            token_budget: TokenBudgetConfig::default(),
+            read_before_write: ReadBeforeWriteConfig::default(),
+            safety_finish_reason: SafetyFinishReasonConfig::default(),
+            subagents: SubagentsConfig::default(),
+            guardrails: GuardrailsConfig::default(),
             runs: RunsConfig::default(),
             retention: RetentionConfig::default(),
             run_ownership: RunOwnershipConfig::default(),
@@ -208,6 +227,9 @@ impl AppConfig {
         check.under("circuit_breaker", |check| self.circuit_breaker.check(check));
         check.under("loop_detection", |check| self.loop_detection.check(check));
         check.under("tool_output", |check| self.tool_output.check(check));
+        check.under("token_budget", |check| self.token_budget.check(check));
+        check.under("subagents", |check| self.subagents.check(check));
+        check.under("guardrails", |check| self.guardrails.check(check));
         check.under("runs", |check| self.runs.check(check));
         check.under("retention", |check| self.retention.check(self.run_events.backend, check));
         check.under("run_ownership", |check| self.run_ownership.check(check));

@@ -30,9 +30,23 @@ pub(super) fn keeping(answer: &Message, mut keep: impl FnMut(&ToolCall) -> bool)
     })
 }
 
-/// The same answer without any call, and with `notice` behind its text: the loop ends with it.
-pub(super) fn stopped(answer: &Message, notice: &str) -> Message {
-    keeping(answer, |_| false).with(|body| append(&mut body.content, notice))
+/// The same answer without any call, and with `notice` behind its text: the run ends with it, for this reason.
+pub(super) fn stopped(answer: &Message, reason: &str, notice: &str) -> Message {
+    keeping(answer, |_| false).with(|body| {
+        append(&mut body.content, notice);
+        body.additional_kwargs.insert(kwargs::GUARD_STOP.to_owned(), json!(reason));
+    })
+}
+
+/// Whether a model meant the answer to be its last word: no calls in any form, and not the framework's own text.
+pub(super) fn is_final(answer: &Message) -> bool {
+    let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &answer.kind else { return false };
+    let raw = ["tool_calls", "function_call"].iter().any(|key| answer.additional_kwargs.contains_key(*key));
+    let meant_to_call =
+        answer.response_metadata.get("finish_reason").is_some_and(|reason| reason == "tool_calls" || reason == "function_call");
+    let ours =
+        answer.flag(kwargs::ERROR_FALLBACK) || answer.flag(kwargs::INCOMPLETE) || answer.additional_kwargs.contains_key(kwargs::GUARD_STOP);
+    tool_calls.is_empty() && invalid_tool_calls.is_empty() && !raw && !meant_to_call && !ours
 }
 
 /// Adds a paragraph.

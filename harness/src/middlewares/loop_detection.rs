@@ -108,7 +108,7 @@ impl Middleware for LoopDetectionMiddleware {
         let run = since_user(state.messages());
         let Some(answer) = last_answer(run).filter(|_| self.judge(run) == Verdict::Stop) else { return Ok(HookOutcome::default()) };
         tracing::warn!(run_id = %ctx.run_id, thread_id = %ctx.thread_id, "a run that repeated its tool calls is brought to its end");
-        let update = StateUpdate::messages([stopped(answer, STOPPED)]);
+        let update = StateUpdate::messages([stopped(answer, LOOP_CAPPED, STOPPED)]);
         Ok(HookOutcome { stop_reason: Some(LOOP_CAPPED.to_owned()), ..update.into() })
     }
 }

@@ -18,6 +18,7 @@ mod sanitization;
 mod stack;
 mod thread_data;
 mod title;
+mod todo;
 mod tool_errors;
 mod tool_output;
 mod uploads;
@@ -34,6 +35,7 @@ pub use sanitization::{InputSanitizationMiddleware, ToolResultSanitizationMiddle
 pub use stack::MiddlewareStack;
 pub use thread_data::ThreadDataMiddleware;
 pub use title::TitleMiddleware;
+pub use todo::TodoMiddleware;
 pub use tool_errors::ToolErrorMiddleware;
 pub use tool_output::ToolOutputBudgetMiddleware;
 pub use uploads::UploadsMiddleware;

@@ -18,6 +18,7 @@ pub const ORDER: &[&str] = &[
     "DanglingToolCallMiddleware",
     "LLMErrorMiddleware",
     "ToolErrorMiddleware",
+    "TodoMiddleware",
     "TitleMiddleware",
     "LoopDetectionMiddleware",
     CUSTOM,

@@ -15,12 +15,12 @@ use crate::agents::catalog::AgentSource;
 use crate::config::TitleConfig;
 use crate::middlewares::{
     ClarificationMiddleware, DanglingToolCallMiddleware, LlmErrorMiddleware, Middleware, ThreadDataMiddleware, TitleMiddleware,
-    ToolErrorMiddleware, UploadsMiddleware, order,
+    TodoMiddleware, ToolErrorMiddleware, UploadsMiddleware, order,
 };
 use crate::models::{Breakers, ModelCatalog, RetryPolicy};
 use crate::runtime::agent::{Agent, UnknownAssistant};
 use crate::sandbox::FileHome;
-use crate::tools::builtins::{ASK_CLARIFICATION, AskClarification};
+use crate::tools::builtins::{ASK_CLARIFICATION, AskClarification, WriteTodos};
 use crate::tools::{ToolRegistry, erase};
 
 /// The lead agent's name as an assistant.
@@ -96,10 +96,14 @@ impl LeadAgents {
         if options.interactive {
             tools.add(erase(AskClarification));
         }
+        if options.plan_mode {
+            tools.add(erase(WriteTodos));
+        }
         let facts = PromptFacts {
             name: &spec.display_name,
             can_ask: tools.get(ASK_CLARIFICATION).is_some(),
             has_files: spec.files.is_some(),
+            plans: options.plan_mode,
             tools: tools.names().collect(),
         };
         let prompt = system_prompt(&facts);
@@ -114,11 +118,11 @@ impl LeadAgents {
             })
             .patience(Patience { policy: spec.retry, breaker: Some(spec.breakers.of(&name)) })
             .tools(tools)
-            .middlewares(self.middlewares())
+            .middlewares(self.middlewares(options))
             .build())
     }
 
-    fn middlewares(&self) -> Vec<Arc<dyn Middleware>> {
+    fn middlewares(&self, options: &LeadOptions) -> Vec<Arc<dyn Middleware>> {
         let spec = &self.spec;
         let mut all: Vec<Arc<dyn Middleware>> = vec![
             Arc::new(ThreadDataMiddleware),
@@ -129,6 +133,9 @@ impl LeadAgents {
         ];
         if let Some(files) = &spec.files {
             all.push(Arc::new(UploadsMiddleware::new(files.clone())));
+        }
+        if options.plan_mode {
+            all.push(Arc::new(TodoMiddleware));
         }
         if spec.title.enabled {
             all.push(Arc::new(TitleMiddleware::new(&spec.title)));

@@ -48,6 +48,18 @@ pub(super) fn clarification() -> String {
         .to_owned()
 }
 
+pub(super) fn todo_list() -> String {
+    "<todo_list_system>\n\
+     The user follows your work by the list you keep with `write_todos`.\n\
+     - Work of three steps or more, or several things asked at once: write the list before you begin. Less than that: no list.\n\
+     - One step is in_progress at a time. Mark it completed as soon as it is done and begin the next in the same call.\n\
+     - Change the list when the work turns out otherwise, and take out what is no longer needed.\n\
+     - A step is completed when its result is there and works. When something is in the way, leave it open and say what it is.\n\
+     - Before you answer, bring the list up to date.\n\
+     </todo_list_system>"
+        .to_owned()
+}
+
 pub(super) fn working_directory(facts: &PromptFacts<'_>) -> String {
     let hand_over = if facts.tools.contains(&"present_files") {
         "Results for the user belong in outputs; then hand them over with `present_files`."
