@@ -33,6 +33,8 @@ pub(crate) enum Reply {
     Fail(ModelError),
     /// A text that breaks off.
     Cut(&'static str),
+    /// This, and the end.
+    Chunk(Box<MessageChunk>),
 }
 
 /// Calls with readable arguments.
@@ -55,6 +57,13 @@ impl ReplayModel {
         Arc::new(Self { info, replies: Mutex::new(replies.into_iter().collect()), asked: Mutex::default() })
     }
 
+    /// The same, for images too.
+    pub(crate) fn seeing(replies: impl IntoIterator<Item = Reply>) -> Arc<Self> {
+        let mut model = Arc::into_inner(Self::new(replies)).unwrap();
+        model.info.supports_vision = true;
+        Arc::new(model)
+    }
+
     pub(crate) fn asked(&self) -> Vec<ModelRequest> {
         self.asked.lock().clone()
     }
@@ -73,6 +82,7 @@ impl ChatModel for ReplayModel {
         let reply = if replies.len() > 1 { replies.pop_front() } else { replies.front().cloned() };
         let mut chunks = match reply.unwrap_or(Reply::Say("")) {
             Reply::Fail(error) => return Err(error),
+            Reply::Chunk(chunk) => vec![MessageChunk { id, chunk_position: Some("last"), ..*chunk }],
             Reply::Cut(text) => vec![MessageChunk { content: text.to_owned(), ..MessageChunk::empty(&id) }],
             Reply::Say(text) => {
                 let words = text.split_inclusive(' ').map(|word| MessageChunk { content: word.to_owned(), ..MessageChunk::empty(&id) });

@@ -11,8 +11,10 @@ mod auth;
 mod check;
 mod checkpointer;
 mod database;
+mod guards;
 mod llm_call;
 mod logging;
+mod loop_detection;
 mod memory;
 mod models;
 mod open_keys;
@@ -27,6 +29,7 @@ mod suggestions;
 mod summarization;
 mod switches;
 mod title;
+mod tool_output;
 mod tools;
 mod unresolved;
 mod uploads;
@@ -42,8 +45,12 @@ pub use database::{
     CheckpointCacheConfig, CheckpointCacheKind, CheckpointChannelMode, CheckpointDeltaConfig, CheckpointGraphCacheConfig,
     DEFAULT_SQLITE_DIR, DatabaseBackend, DatabaseConfig,
 };
+pub use guards::{
+    GuardrailProviderConfig, GuardrailsConfig, ReadBeforeWriteConfig, SafetyFinishReasonConfig, SubagentsConfig, TokenBudgetConfig,
+};
 pub use llm_call::{CircuitBreakerConfig, LlmCallConfig};
 pub use logging::{LogFormat, LogLevel, LoggingConfig, LoggingEnhanceConfig};
+pub use loop_detection::{LoopDetectionConfig, ToolFrequency};
 pub use memory::{MemoryConfig, MemoryMode};
 pub use models::ModelConfig;
 pub use open_keys::OpenKeys;
@@ -58,6 +65,7 @@ pub use suggestions::SuggestionsConfig;
 pub use summarization::{ContextSize, ContextUnit, SummarizationConfig, Triggers};
 pub use switches::{AgentsApiConfig, TestingConfig, TokenUsageConfig, WebhooksConfig};
 pub use title::TitleConfig;
+pub use tool_output::ToolOutputConfig;
 pub use tools::{ToolConfig, ToolGroupConfig};
 pub use unresolved::{MissingVariable, UnresolvedVariable};
 pub use uploads::UploadsConfig;
@@ -104,6 +112,20 @@ pub struct AppConfig {
     pub llm_call: LlmCallConfig,
     /// When a failing provider is left alone.
     pub circuit_breaker: CircuitBreakerConfig,
+    /// When repeated tool calls end a run.
+    pub loop_detection: LoopDetectionConfig,
+    /// What becomes of long results.
+    pub tool_output: ToolOutputConfig,
+    /// What a run may cost.
+    pub token_budget: TokenBudgetConfig,
+    /// Whether files are read before they are changed.
+    pub read_before_write: ReadBeforeWriteConfig,
+    /// Answers that a safety filter broke off.
+    pub safety_finish_reason: SafetyFinishReasonConfig,
+    /// Agents that an agent sets to work.
+    pub subagents: SubagentsConfig,
+    /// Who decides whether a tool may be called.
+    pub guardrails: GuardrailsConfig,
     /// Limits of runs.
     pub runs: RunsConfig,
     /// Leases on runs.
@@ -151,6 +173,13 @@ impl Default for AppConfig {
             agents_api: AgentsApiConfig::default(),
             llm_call: LlmCallConfig::default(),
             circuit_breaker: CircuitBreakerConfig::default(),
+            loop_detection: LoopDetectionConfig::default(),
+            tool_output: ToolOutputConfig::default(),
+            token_budget: TokenBudgetConfig::default(),
+            read_before_write: ReadBeforeWriteConfig::default(),
+            safety_finish_reason: SafetyFinishReasonConfig::default(),
+            subagents: SubagentsConfig::default(),
+            guardrails: GuardrailsConfig::default(),
             runs: RunsConfig::default(),
             retention: RetentionConfig::default(),
             run_ownership: RunOwnershipConfig::default(),
@@ -196,6 +225,11 @@ impl AppConfig {
         check.under("uploads", |check| self.uploads.check(check));
         check.under("llm_call", |check| self.llm_call.check(check));
         check.under("circuit_breaker", |check| self.circuit_breaker.check(check));
+        check.under("loop_detection", |check| self.loop_detection.check(check));
+        check.under("tool_output", |check| self.tool_output.check(check));
+        check.under("token_budget", |check| self.token_budget.check(check));
+        check.under("subagents", |check| self.subagents.check(check));
+        check.under("guardrails", |check| self.guardrails.check(check));
         check.under("runs", |check| self.runs.check(check));
         check.under("retention", |check| self.retention.check(self.run_events.backend, check));
         check.under("run_ownership", |check| self.run_ownership.check(check));

@@ -40,6 +40,18 @@ impl Content {
         }
     }
 
+    /// Puts another text in place of all text: blocks of text become one, where the first of them stood or before all others.
+    pub fn replace_text(&mut self, text: String) {
+        match self {
+            Self::Text(held) => *held = text,
+            Self::Blocks(blocks) => {
+                let at = blocks.iter().position(|block| block_text(block).is_some()).unwrap_or(0);
+                blocks.retain(|block| block_text(block).is_none());
+                blocks.insert(at, serde_json::json!({ "type": "text", "text": text }));
+            }
+        }
+    }
+
     /// Whether there is neither text nor any block.
     pub fn is_empty(&self) -> bool {
         match self {

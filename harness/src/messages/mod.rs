@@ -16,6 +16,14 @@ pub use message::{InvalidMessage, Message, MessageBody, MessageKind, REMOVE_ALL,
 pub use tool_call::{InvalidToolCall, ToolCall};
 pub use usage::UsageMetadata;
 
+/// What stands around a person's words in a request, so that a model can tell them from the framework's.
+pub mod marks {
+    /// Before them.
+    pub const BEGIN_USER_INPUT: &str = "--- BEGIN USER INPUT ---";
+    /// Behind them.
+    pub const END_USER_INPUT: &str = "--- END USER INPUT ---";
+}
+
 /// Keys of `additional_kwargs` that other software reads.
 pub mod kwargs {
     /// The interface and memory skip the message.
@@ -34,6 +42,18 @@ pub mod kwargs {
     pub const ERROR_FALLBACK: &str = "deerflow_error_fallback";
     /// Marks an answer that was cut off, by a cancel or by a provider: what had been streamed, and no more.
     pub const INCOMPLETE: &str = "incomplete";
+    /// Why a guard took the calls out of an answer: the run ends with it.
+    pub const GUARD_STOP: &str = "deerflow_guard_stop";
+    /// What an answer's tokens were spent on, for the interface.
+    pub const TOKEN_USAGE_ATTRIBUTION: &str = "token_usage_attribution";
+    /// Tokens of the run up to and with this answer.
+    pub const RUN_USAGE: &str = "deerflow_run_usage";
+    /// Marks an answer that a provider's safety filter broke off.
+    pub const SAFETY_TERMINATION: &str = "safety_termination";
+    /// What of a file was read or written: its path and the digest of its content.
+    pub const READ_MARK: &str = "deerflow_read_mark";
+    /// Marks a message that shows viewed images to the model.
+    pub const VIEW_IMAGE_CONTEXT: &str = "deerflow_view_image_context";
     /// A person's answer to a question that the agent asked.
     pub const HUMAN_INPUT_RESPONSE: &str = "human_input_response";
 }

@@ -3,29 +3,39 @@
 //! To add one: a file with a struct and `impl Middleware`, its place in [`order`], and a line where the agent that shall have
 //! it is put together.
 
+mod answers;
 mod clarification;
 mod dangling_tool_calls;
+pub mod framework_tags;
 mod llm_errors;
+mod loop_detection;
 mod middleware;
 mod next;
 pub mod order;
 mod pairing;
 mod real_user;
+mod sanitization;
 mod stack;
 mod thread_data;
 mod title;
+mod todo;
 mod tool_errors;
+mod tool_output;
 mod uploads;
 
 pub use clarification::ClarificationMiddleware;
 pub use dangling_tool_calls::DanglingToolCallMiddleware;
 pub use llm_errors::LlmErrorMiddleware;
+pub use loop_detection::LoopDetectionMiddleware;
 pub use middleware::{HookOutcome, HookResult, Hooks, Jump, Middleware, Phase};
 pub use next::{ModelEnd, ModelNext, ToolEnd, ToolNext};
 pub use pairing::repair;
 pub use real_user::{is_real_user_message, user_text};
+pub use sanitization::{InputSanitizationMiddleware, ToolResultSanitizationMiddleware};
 pub use stack::MiddlewareStack;
 pub use thread_data::ThreadDataMiddleware;
 pub use title::TitleMiddleware;
+pub use todo::TodoMiddleware;
 pub use tool_errors::ToolErrorMiddleware;
+pub use tool_output::ToolOutputBudgetMiddleware;
 pub use uploads::UploadsMiddleware;

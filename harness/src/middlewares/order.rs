@@ -10,12 +10,17 @@ use super::middleware::Middleware;
 
 /// Known middlewares, the outermost first.
 pub const ORDER: &[&str] = &[
+    "InputSanitizationMiddleware",
+    "ToolOutputBudgetMiddleware",
+    "ToolResultSanitizationMiddleware",
     "ThreadDataMiddleware",
     "UploadsMiddleware",
     "DanglingToolCallMiddleware",
     "LLMErrorMiddleware",
     "ToolErrorMiddleware",
+    "TodoMiddleware",
     "TitleMiddleware",
+    "LoopDetectionMiddleware",
     CUSTOM,
     "ClarificationMiddleware",
 ];

@@ -1,7 +1,7 @@
 //! What a tool gives back.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::messages::{Content, ToolStatus};
 use crate::state::StateUpdate;
@@ -36,6 +36,8 @@ pub struct ToolOutput {
     pub status: ToolStatus,
     /// What the interface gets and the model does not.
     pub artifact: Value,
+    /// Marks on the message, for the framework and the interface.
+    pub additional_kwargs: Map<String, Value>,
     /// The message's id, when it must be a certain one.
     pub message_id: Option<String>,
     /// Further changes to the state.

@@ -136,7 +136,10 @@ fn without_tag_blocks(text: &str) -> String {
         };
     }
     kept.push_str(rest);
-    kept.trim().to_owned()
+    let bare = kept.trim();
+    // The marks that DeerFlow puts around a person's words.
+    let framed = bare.strip_prefix("--- BEGIN USER INPUT ---").and_then(|text| text.strip_suffix("--- END USER INPUT ---"));
+    framed.map_or(bare, str::trim).to_owned()
 }
 
 /// The length of the block that `text` starts with.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use harness::agents::StaticResolver;
 use harness::agents::conformance::{CONFORMANCE, ConformanceAgent};
-use harness::agents::lead::{LEAD_AGENT, LeadAgentSpec, LeadAgents};
+use harness::agents::lead::{Guards, LEAD_AGENT, LeadAgentSpec, LeadAgents};
 use harness::clock::Clock;
 use harness::config::{AppConfig, ModelConfig, ToolConfig};
 use harness::models::{BreakerPolicy, Breakers, ModelCatalog, ProviderKind, RetryPolicy};
@@ -65,6 +65,7 @@ impl ConfiguredAgents {
             tools: self.tools(config),
             files: Some(self.files.clone()),
             title: config.title.clone(),
+            guards: Guards::from(config),
             ..LeadAgentSpec::new(models.clone())
         };
         let agents = StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(lead));

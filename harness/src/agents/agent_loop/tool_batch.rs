@@ -157,6 +157,7 @@ pub(super) fn with_id(message: Message, ctx: &RunContext) -> Message {
 fn result_message(call: &ToolCall, output: &ToolOutput, ctx: &RunContext) -> Message {
     Message::tool(call, output.content.clone(), output.status).with(|body| {
         body.id = Some(output.message_id.clone().unwrap_or_else(|| ctx.ids.message_id()));
+        body.additional_kwargs.clone_from(&output.additional_kwargs);
         if let MessageKind::Tool { artifact, .. } = &mut body.kind {
             *artifact = output.artifact.clone();
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
+use super::guards::Guards;
 use super::options::LeadOptions;
 use super::prompt::{PromptFacts, system_prompt};
 use crate::agents::AgentBuilder;
@@ -14,12 +15,12 @@ use crate::agents::catalog::AgentSource;
 use crate::config::TitleConfig;
 use crate::middlewares::{
     ClarificationMiddleware, DanglingToolCallMiddleware, LlmErrorMiddleware, Middleware, ThreadDataMiddleware, TitleMiddleware,
-    ToolErrorMiddleware, UploadsMiddleware, order,
+    TodoMiddleware, ToolErrorMiddleware, UploadsMiddleware, order,
 };
 use crate::models::{Breakers, ModelCatalog, RetryPolicy};
 use crate::runtime::agent::{Agent, UnknownAssistant};
 use crate::sandbox::FileHome;
-use crate::tools::builtins::{ASK_CLARIFICATION, AskClarification};
+use crate::tools::builtins::{ASK_CLARIFICATION, AskClarification, WriteTodos};
 use crate::tools::{ToolRegistry, erase};
 
 /// The lead agent's name as an assistant.
@@ -44,6 +45,8 @@ pub struct LeadAgentSpec {
     pub files: Option<FileHome>,
     /// How conversations are named.
     pub title: TitleConfig,
+    /// What watches over its runs.
+    pub guards: Guards,
     /// Further middlewares; they take their places by name.
     pub middlewares: Vec<Arc<dyn Middleware>>,
 }
@@ -59,6 +62,7 @@ impl LeadAgentSpec {
             tools: ToolRegistry::new(),
             files: None,
             title: TitleConfig::default(),
+            guards: Guards::default(),
             middlewares: Vec::new(),
         }
     }
@@ -92,10 +96,14 @@ impl LeadAgents {
         if options.interactive {
             tools.add(erase(AskClarification));
         }
+        if options.plan_mode {
+            tools.add(erase(WriteTodos));
+        }
         let facts = PromptFacts {
             name: &spec.display_name,
             can_ask: tools.get(ASK_CLARIFICATION).is_some(),
             has_files: spec.files.is_some(),
+            plans: options.plan_mode,
             tools: tools.names().collect(),
         };
         let prompt = system_prompt(&facts);
@@ -110,11 +118,11 @@ impl LeadAgents {
             })
             .patience(Patience { policy: spec.retry, breaker: Some(spec.breakers.of(&name)) })
             .tools(tools)
-            .middlewares(self.middlewares())
+            .middlewares(self.middlewares(options))
             .build())
     }
 
-    fn middlewares(&self) -> Vec<Arc<dyn Middleware>> {
+    fn middlewares(&self, options: &LeadOptions) -> Vec<Arc<dyn Middleware>> {
         let spec = &self.spec;
         let mut all: Vec<Arc<dyn Middleware>> = vec![
             Arc::new(ThreadDataMiddleware),
@@ -126,9 +134,13 @@ impl LeadAgents {
         if let Some(files) = &spec.files {
             all.push(Arc::new(UploadsMiddleware::new(files.clone())));
         }
+        if options.plan_mode {
+            all.push(Arc::new(TodoMiddleware));
+        }
         if spec.title.enabled {
             all.push(Arc::new(TitleMiddleware::new(&spec.title)));
         }
+        all.extend(spec.guards.middlewares(spec.files.as_ref()));
         all.extend(spec.middlewares.iter().cloned());
         order::ordered(all)
     }

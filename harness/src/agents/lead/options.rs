@@ -11,6 +11,8 @@ pub(super) struct LeadOptions {
     pub(super) thinking: bool,
     /// How hard.
     pub(super) reasoning_effort: Option<String>,
+    /// Whether the agent plans with a todo list.
+    pub(super) plan_mode: bool,
     /// Whether somebody is there to answer questions.
     pub(super) interactive: bool,
 }
@@ -23,6 +25,7 @@ impl LeadOptions {
             model: text("model_name").or_else(|| text("model")),
             thinking: flag("thinking_enabled").unwrap_or(true),
             reasoning_effort: text("reasoning_effort"),
+            plan_mode: flag("is_plan_mode").unwrap_or(false),
             interactive: !flag("non_interactive").unwrap_or(false),
         }
     }

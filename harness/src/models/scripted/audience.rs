@@ -1,6 +1,6 @@
 //! Finds the user's message that a turn answers, and how far the answer has come.
 
-use crate::messages::{Message, kwargs};
+use crate::messages::{Message, kwargs, marks};
 
 /// What the scripted model acts on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,7 +31,13 @@ fn is_genuine(message: &Message) -> bool {
 fn own_words(message: &Message) -> String {
     let original = message.additional_kwargs.get(kwargs::ORIGINAL_USER_CONTENT).and_then(|value| value.as_str());
     let text = original.map_or_else(|| message.content.text(), str::to_owned);
-    without_leading_blocks(&text).to_owned()
+    unframed(without_leading_blocks(&text)).to_owned()
+}
+
+/// The text without the marks that the framework puts around a person's words.
+fn unframed(text: &str) -> &str {
+    let inside = text.strip_prefix(marks::BEGIN_USER_INPUT).and_then(|text| text.strip_suffix(marks::END_USER_INPUT));
+    inside.map_or(text, str::trim)
 }
 
 fn without_leading_blocks(text: &str) -> &str {

@@ -192,6 +192,10 @@ impl Stream for AgentStream {
                 return Poll::Ready(Some(Ok(event)));
             }
             let Some(driver) = self.driver.as_mut() else {
+                // A task that has used up its turn hears from `poll_recv` that there is nothing; what is there must not be lost.
+                if let Ok(event) = self.events.try_recv() {
+                    return Poll::Ready(Some(Ok(event)));
+                }
                 return Poll::Ready(self.ended.take().map(|ended| ended.map(AgentEvent::Done)));
             };
             match driver.as_mut().poll(cx) {
@@ -280,4 +284,25 @@ pub trait AgentResolver: Send + Sync + fmt::Debug {
 
     /// All assistants, in a stable order.
     async fn list(&self) -> Vec<AssistantInfo>;
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{FutureExt, StreamExt};
+    use serde_json::json;
+
+    use super::*;
+    use crate::runtime::agent::StopKind;
+
+    #[tokio::test]
+    async fn all_that_was_said_in_one_breath_comes_before_the_end() {
+        let (sink, events) = EventSink::channel();
+        let driver = async move {
+            (0..1_000).for_each(|at| sink.emit(AgentEvent::Custom(json!(at))));
+            Ok(AgentOutcome { kind: StopKind::Completed, stop_reason: None })
+        };
+        let said: Vec<_> = AgentStream::new(events, driver.boxed()).collect().await;
+        assert_eq!(said.len(), 1_001);
+        assert!(matches!(said.last(), Some(Ok(AgentEvent::Done(_)))));
+    }
 }

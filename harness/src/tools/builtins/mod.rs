@@ -6,6 +6,7 @@ mod present_files;
 mod read_file;
 mod str_replace;
 mod write_file;
+mod write_todos;
 
 pub use ask_clarification::{ASK_CLARIFICATION, AskClarification, AskClarificationArgs, ClarificationType};
 pub use ls::Ls;
@@ -13,6 +14,7 @@ pub use present_files::PresentFiles;
 pub use read_file::ReadFile;
 pub use str_replace::StrReplace;
 pub use write_file::WriteFile;
+pub use write_todos::{TODOS, Todo, TodoStatus, WRITE_TODOS, WriteTodos, WriteTodosArgs};
 
 use super::{ToolContext, ToolError, ToolOutput};
 use crate::sandbox::{FileError, FileHome, PathError, ThreadFiles, VirtualPath, render};

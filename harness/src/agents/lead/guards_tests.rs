@@ -1,0 +1,40 @@
+//! Guards at work in a lead agent.
+
+use serde_json::{Map, json};
+
+use super::*;
+use crate::agents::catalog::AgentSource;
+use crate::agents::lead::{LeadAgentSpec, LeadAgents};
+use crate::agents::test_support::{ReplayModel, Reply, ask, calls};
+use crate::clock::SystemClock;
+use crate::models::ModelCatalog;
+use crate::runtime::agent::Agent;
+
+fn agent(model: &Arc<ReplayModel>, change: impl FnOnce(&mut LeadAgentSpec)) -> Arc<dyn Agent> {
+    let catalog = ModelCatalog::new([], Arc::new(SystemClock)).with_model(model.clone());
+    let mut spec = LeadAgentSpec::new(Arc::new(catalog));
+    change(&mut spec);
+    LeadAgents::new(spec).agent(&Map::new()).unwrap()
+}
+
+#[tokio::test]
+async fn a_model_in_a_circle_is_told_once_and_then_stopped() {
+    let model = ReplayModel::new([calls([("c", "look", json!({"path": "/a"}))])]);
+    let said = ask(&agent(&model, |_| {}), "go").await;
+    assert_eq!(said.outcome.as_ref().unwrap().stop_reason.as_deref(), Some("loop_capped"));
+    let asked = model.asked();
+    assert_eq!(asked.len(), 5);
+    let warned = |at: usize| asked[at].messages.last().unwrap().name.as_deref() == Some("loop_warning");
+    assert_eq!((0..5).filter(|at| warned(*at)).collect::<Vec<_>>(), [3]);
+    let state = said.state().messages();
+    assert!(state.iter().all(|message| message.name.as_deref() != Some("loop_warning")), "the thread does not keep the warning");
+    assert!(state.last().unwrap().content.text().contains("I stopped here"));
+}
+
+#[tokio::test]
+async fn a_circle_runs_on_where_nobody_is_to_look() {
+    let model = ReplayModel::new(std::iter::repeat_n(calls([("c", "look", json!({}))]), 9).chain([Reply::Say("done")]));
+    let said = ask(&agent(&model, |spec| spec.guards.loop_detection.enabled = false), "go").await;
+    assert_eq!(said.outcome.as_ref().unwrap().stop_reason, None);
+    assert_eq!(model.asked().len(), 10);
+}

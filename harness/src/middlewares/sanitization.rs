@@ -1,0 +1,126 @@
+//! Keeps what people and web pages write from passing for what the framework says.
+
+use std::borrow::Cow;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use super::framework_tags::neutralised;
+use super::middleware::{Hooks, Middleware};
+use super::next::{ModelNext, ToolNext};
+use super::real_user::is_real_user_message;
+use crate::messages::marks::{BEGIN_USER_INPUT, END_USER_INPUT};
+use crate::messages::{Content, Message, ToolCall, kwargs};
+use crate::models::{ModelError, ModelRequest};
+use crate::runtime::agent::RunContext;
+use crate::tools::{ToolContext, ToolError, ToolOutput};
+
+/// Tools that bring text which anybody may have written.
+const FOREIGN: [&str; 4] = ["web_fetch", "web_search", "image_search", "web_capture"];
+/// The block that the framework puts before a user's text.
+const UPLOADS: (&str, &str) = ("<current_uploads>", "</current_uploads>");
+
+/// Sends what a person wrote between two marks, without tags of the framework in it.
+///
+/// Every message of a person is sent so, not the newest alone: else each new question would change the one before it, and no
+/// provider could use what it has cached of the conversation.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct InputSanitizationMiddleware;
+
+#[async_trait]
+impl Middleware for InputSanitizationMiddleware {
+    fn name(&self) -> &str {
+        "InputSanitizationMiddleware"
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks::WRAP_MODEL
+    }
+
+    async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
+        for message in request.messages.iter_mut().filter(|message| is_real_user_message(message)) {
+            *message = framed(message);
+        }
+        next.run(request).await
+    }
+}
+
+/// Makes the tags in results of web tools harmless.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ToolResultSanitizationMiddleware;
+
+#[async_trait]
+impl Middleware for ToolResultSanitizationMiddleware {
+    fn name(&self) -> &str {
+        "ToolResultSanitizationMiddleware"
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks::WRAP_TOOL
+    }
+
+    async fn wrap_tool_call(&self, call: &ToolCall, ctx: &ToolContext, next: ToolNext<'_>) -> Result<ToolOutput, ToolError> {
+        let mut output = next.run(call, ctx).await?;
+        if FOREIGN.contains(&call.name.as_str()) {
+            output.content = harmless(output.content);
+        }
+        Ok(output)
+    }
+}
+
+/// The message with its text framed. A message without text has nothing to frame.
+fn framed(message: &Message) -> Message {
+    let text = match &message.content {
+        Content::Text(text) => Cow::Borrowed(text.as_str()),
+        Content::Blocks(_) => Cow::Owned(message.content.text()),
+    };
+    if text.trim().is_empty() {
+        return message.clone();
+    }
+    let original = message.additional_kwargs.get(kwargs::ORIGINAL_USER_CONTENT).and_then(Value::as_str);
+    let (block, own) = match original.and_then(|original| text.strip_suffix(original).map(|block| (block, original))) {
+        Some((block, own)) if is_uploads(block) => (block.trim_end(), own),
+        _ => ("", text.as_ref()),
+    };
+    let own = neutralised(own);
+    let framed = match uploads(block) {
+        Some(uploads) => format!("{uploads}\n\n{BEGIN_USER_INPUT}\n{own}\n{END_USER_INPUT}"),
+        None => format!("{BEGIN_USER_INPUT}\n{own}\n{END_USER_INPUT}"),
+    };
+    message.with(|body| body.content.replace_text(framed))
+}
+
+fn is_uploads(block: &str) -> bool {
+    let block = block.trim_end();
+    block.starts_with(UPLOADS.0) && block.ends_with(UPLOADS.1)
+}
+
+/// The block as the framework wrote it. Its text before the user's is told by a field that clients can set, so nothing in it
+/// may speak for the framework either.
+fn uploads(block: &str) -> Option<String> {
+    let inside = block.strip_prefix(UPLOADS.0)?.strip_suffix(UPLOADS.1)?;
+    Some(format!("{}{}{}", UPLOADS.0, neutralised(inside), UPLOADS.1))
+}
+
+fn harmless(content: Content) -> Content {
+    let safe = |text: String| match neutralised(&text) {
+        Cow::Owned(safe) => safe,
+        Cow::Borrowed(_) => text,
+    };
+    match content {
+        Content::Text(text) => Content::Text(safe(text)),
+        Content::Blocks(mut blocks) => {
+            for block in &mut blocks {
+                let text = if block.is_string() { Some(block) } else { block.get_mut("text") };
+                if let Some(Value::String(text)) = text {
+                    *text = safe(std::mem::take(text));
+                }
+            }
+            Content::Blocks(blocks)
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "sanitization_tests.rs"]
+mod tests;

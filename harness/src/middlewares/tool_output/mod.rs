@@ -1,0 +1,124 @@
+//! Keeps long results of tools out of the conversation: the text goes to a file of the thread, the model reads a synopsis.
+
+mod clip;
+mod synopsis;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use self::clip::clipped;
+use self::synopsis::synopsis;
+use super::middleware::{Hooks, Middleware};
+use super::next::{ModelNext, ToolNext};
+use crate::config::ToolOutputConfig;
+use crate::messages::{Content, Message, MessageKind, ToolCall};
+use crate::models::{ModelError, ModelRequest};
+use crate::runtime::agent::RunContext;
+use crate::sandbox::pending_file::Durability;
+use crate::sandbox::{FileHome, VirtualPath};
+use crate::tools::{ToolContext, ToolError, ToolOutput};
+
+/// The longest tool name within a file name.
+const MAX_NAME_CHARS: usize = 48;
+/// How much of a call's key makes its file unique.
+const KEY_CHARS: usize = 12;
+/// Tools whose results are logs rather than documents.
+const LOGS: [&str; 2] = ["bash", "web_fetch"];
+
+/// Bounds what a result costs in every model call that follows.
+#[derive(Debug, Clone, Default)]
+pub struct ToolOutputBudgetMiddleware {
+    limits: ToolOutputConfig,
+    files: Option<FileHome>,
+}
+
+impl ToolOutputBudgetMiddleware {
+    /// With these limits. Without files, long results are cut.
+    pub fn new(limits: ToolOutputConfig, files: Option<FileHome>) -> Self {
+        Self { limits, files }
+    }
+
+    /// The text as it may stand in the conversation; `None` when it may stay.
+    async fn bounded(&self, call: &ToolCall, text: &str, ctx: &ToolContext) -> Option<String> {
+        let limit = self.limits.limit(&call.name)?;
+        if !is_longer(text, limit) {
+            return None;
+        }
+        match self.store(call, text, ctx).await {
+            Some(path) => Some(synopsis(&call.name, text, &path, (self.limits.preview_head_chars, self.limits.preview_tail_chars))),
+            None => self.cut(text),
+        }
+    }
+
+    fn cut(&self, text: &str) -> Option<String> {
+        let limits = &self.limits;
+        let is_long = limits.fallback_max_chars > 0 && is_longer(text, limits.fallback_max_chars);
+        is_long.then(|| clipped(text, limits.fallback_max_chars, limits.fallback_head_chars, limits.fallback_tail_chars))
+    }
+
+    /// Writes the whole text. The name follows from the call, so a call that is made again writes the same file.
+    async fn store(&self, call: &ToolCall, text: &str, ctx: &ToolContext) -> Option<VirtualPath> {
+        let home = self.files.as_ref()?;
+        let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '_' { letter } else { '-' };
+        let tool: String = call.name.chars().take(MAX_NAME_CHARS).map(plain).collect();
+        let ending = if LOGS.contains(&call.name.as_str()) { "log" } else { "txt" };
+        let key = ctx.key.get(..KEY_CHARS).unwrap_or(&ctx.key);
+        let path = format!("/mnt/user-data/outputs/{}/{tool}-{key}.{ending}", self.limits.storage_subdir);
+        let path = VirtualPath::parse(&path).inspect_err(|error| tracing::warn!(%error, "tool_output.storage_subdir is no place")).ok()?;
+        let files = home.thread(&ctx.run.actor.user_id, &ctx.run.thread_id);
+        match files.write_bytes(&path, Bytes::copy_from_slice(text.as_bytes()), Durability::Cached).await {
+            Ok(()) => Some(path),
+            Err(error) => {
+                tracing::warn!(%error, tool = %call.name, "a long result cannot be stored and is cut");
+                None
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Middleware for ToolOutputBudgetMiddleware {
+    fn name(&self) -> &str {
+        "ToolOutputBudgetMiddleware"
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks::WRAP_MODEL | Hooks::WRAP_TOOL
+    }
+
+    /// Long results from before, or from elsewhere, are cut; there is no call left whose file they could be.
+    async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
+        for message in &mut request.messages {
+            let MessageKind::Tool { .. } = message.kind else { continue };
+            let Content::Text(text) = &message.content else { continue };
+            if message.name.as_deref().is_some_and(|tool| self.limits.is_exempt(tool)) {
+                continue;
+            }
+            if let Some(short) = self.cut(text) {
+                *message = message.with(|body| body.content = short.into());
+            }
+        }
+        next.run(request).await
+    }
+
+    async fn wrap_tool_call(&self, call: &ToolCall, ctx: &ToolContext, next: ToolNext<'_>) -> Result<ToolOutput, ToolError> {
+        let mut output = next.run(call, ctx).await?;
+        let short = match &output.content {
+            Content::Text(text) => self.bounded(call, text, ctx).await,
+            Content::Blocks(_) => self.bounded(call, &output.content.text(), ctx).await,
+        };
+        if let Some(short) = short {
+            output.content.replace_text(short);
+        }
+        Ok(output)
+    }
+}
+
+/// Whether the text has more characters than that; short texts are not counted.
+fn is_longer(text: &str, chars: usize) -> bool {
+    text.len() > chars && text.chars().nth(chars).is_some()
+}
+
+#[cfg(test)]
+#[path = "tool_output_tests.rs"]
+mod tests;
