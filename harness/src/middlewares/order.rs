@@ -12,6 +12,7 @@ use super::middleware::Middleware;
 pub const ORDER: &[&str] = &[
     "ThreadDataMiddleware",
     "UploadsMiddleware",
+    "SummarizationMiddleware",
     "DanglingToolCallMiddleware",
     "LLMErrorMiddleware",
     "ToolErrorMiddleware",

@@ -62,6 +62,7 @@ impl ConfiguredAgents {
             tools: self.tools(config),
             files: Some(self.files.clone()),
             title: config.title.clone(),
+            summarization: config.summarization.clone(),
             ..LeadAgentSpec::new(models.clone())
         };
         let agents = StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(lead));

@@ -192,6 +192,10 @@ impl Stream for AgentStream {
                 return Poll::Ready(Some(Ok(event)));
             }
             let Some(driver) = self.driver.as_mut() else {
+                // `poll_recv` also says "later" to a task that has had its share of this turn, although events are there.
+                if let Ok(event) = self.events.try_recv() {
+                    return Poll::Ready(Some(Ok(event)));
+                }
                 return Poll::Ready(self.ended.take().map(|ended| ended.map(AgentEvent::Done)));
             };
             match driver.as_mut().poll(cx) {
@@ -280,4 +284,24 @@ pub trait AgentResolver: Send + Sync + fmt::Debug {
 
     /// All assistants, in a stable order.
     async fn list(&self) -> Vec<AssistantInfo>;
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{FutureExt, StreamExt};
+
+    use super::*;
+    use crate::runtime::agent::StopKind;
+
+    #[tokio::test]
+    async fn everything_that_was_said_comes_before_the_end_however_much_it_was() {
+        let (sink, events) = EventSink::channel();
+        let driver = async move {
+            (0..1_000).for_each(|number| sink.emit(AgentEvent::Custom(number.into())));
+            Ok(AgentOutcome { kind: StopKind::Completed, stop_reason: None })
+        };
+        let heard: Vec<_> = AgentStream::new(events, driver.boxed()).collect().await;
+        assert_eq!(heard.len(), 1_001);
+        assert!(matches!(heard.last(), Some(Ok(AgentEvent::Done(_)))));
+    }
 }
