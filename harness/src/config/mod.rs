@@ -11,6 +11,7 @@ mod auth;
 mod check;
 mod checkpointer;
 mod database;
+mod input_polish;
 mod llm_call;
 mod logging;
 mod memory;
@@ -42,6 +43,7 @@ pub use database::{
     CheckpointCacheConfig, CheckpointCacheKind, CheckpointChannelMode, CheckpointDeltaConfig, CheckpointGraphCacheConfig,
     DEFAULT_SQLITE_DIR, DatabaseBackend, DatabaseConfig,
 };
+pub use input_polish::InputPolishConfig;
 pub use llm_call::{CircuitBreakerConfig, LlmCallConfig};
 pub use logging::{LogFormat, LogLevel, LoggingConfig, LoggingEnhanceConfig};
 pub use memory::{MemoryConfig, MemoryMode};
@@ -90,6 +92,8 @@ pub struct AppConfig {
     pub title: TitleConfig,
     /// Follow-up questions.
     pub suggestions: SuggestionsConfig,
+    /// Rewriting of drafts.
+    pub input_polish: InputPolishConfig,
     /// Shortening of long conversations.
     pub summarization: SummarizationConfig,
     /// Long-term memory.
@@ -144,6 +148,7 @@ impl Default for AppConfig {
             sandbox: SandboxConfig::default(),
             title: TitleConfig::default(),
             suggestions: SuggestionsConfig::default(),
+            input_polish: InputPolishConfig::default(),
             summarization: SummarizationConfig::default(),
             memory: MemoryConfig::default(),
             uploads: UploadsConfig::default(),
@@ -191,6 +196,7 @@ impl AppConfig {
         check.under("sandbox", |check| self.sandbox.check(check));
         check.under("title", |check| self.title.check(check));
         check.under("suggestions", |check| self.suggestions.check(check));
+        check.under("input_polish", |check| self.input_polish.check(check));
         check.under("summarization", |check| self.summarization.check(check));
         check.under("memory", |check| self.memory.check(check));
         check.under("uploads", |check| self.uploads.check(check));
