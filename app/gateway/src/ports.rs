@@ -3,7 +3,9 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use harness::agents::aids::{Polisher, Suggester};
 use harness::ids::ThreadId;
+use harness::middlewares::summarization::Compactor;
 use harness::models::ModelFacts;
 use harness::runtime::runs::ThreadTtl;
 use harness::sandbox::{FileHome, ThreadFiles};
@@ -56,6 +58,16 @@ pub trait CatalogView: Send + Sync + fmt::Debug {
     fn thread_ttl(&self) -> Option<ThreadTtl> {
         None
     }
+}
+
+/// What models do beside the conversation, by the configuration in force; `None` where it is switched off.
+pub trait AidsView: Send + Sync + fmt::Debug {
+    /// Shortens what the entry `model` sees of a thread, or the default one.
+    fn compactor(&self, model: Option<&str>) -> Option<Compactor>;
+    /// Offers follow-up questions.
+    fn suggester(&self) -> Option<Suggester>;
+    /// Rewrites drafts.
+    fn polisher(&self) -> Option<Polisher>;
 }
 
 /// The figures of this process.

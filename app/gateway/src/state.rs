@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::Access;
 use crate::health::Health;
 use crate::metrics::Counted;
-use crate::ports::{CatalogView, MetricsView, ThreadFilesPort};
+use crate::ports::{AidsView, CatalogView, MetricsView, ThreadFilesPort};
 use crate::visitors::Visitors;
 use crate::webhooks::WebhookPolicy;
 
@@ -48,6 +48,8 @@ pub struct GatewayState {
     pub assistants: Arc<dyn AgentResolver>,
     /// The configuration as clients may see it.
     pub info: Arc<dyn CatalogView>,
+    /// What models do beside the conversation.
+    pub aids: Arc<dyn AidsView>,
     /// Files of threads.
     pub files: Arc<dyn ThreadFilesPort>,
     /// Where runs may tell of their end.

@@ -1,6 +1,7 @@
 //! Agents: the loop, the lead agent, and the catalog that finds them by name.
 
 pub mod agent_loop;
+pub mod aids;
 mod builder;
 mod catalog;
 #[cfg(feature = "conformance")]

@@ -12,6 +12,7 @@ mod check;
 mod checkpointer;
 mod database;
 mod guards;
+mod input_polish;
 mod llm_call;
 mod logging;
 mod loop_detection;
@@ -48,6 +49,7 @@ pub use database::{
 pub use guards::{
     GuardrailProviderConfig, GuardrailsConfig, ReadBeforeWriteConfig, SafetyFinishReasonConfig, SubagentsConfig, TokenBudgetConfig,
 };
+pub use input_polish::InputPolishConfig;
 pub use llm_call::{CircuitBreakerConfig, LlmCallConfig};
 pub use logging::{LogFormat, LogLevel, LoggingConfig, LoggingEnhanceConfig};
 pub use loop_detection::{LoopDetectionConfig, ToolFrequency};
@@ -98,6 +100,8 @@ pub struct AppConfig {
     pub title: TitleConfig,
     /// Follow-up questions.
     pub suggestions: SuggestionsConfig,
+    /// Rewriting of drafts.
+    pub input_polish: InputPolishConfig,
     /// Shortening of long conversations.
     pub summarization: SummarizationConfig,
     /// Long-term memory.
@@ -166,6 +170,7 @@ impl Default for AppConfig {
             sandbox: SandboxConfig::default(),
             title: TitleConfig::default(),
             suggestions: SuggestionsConfig::default(),
+            input_polish: InputPolishConfig::default(),
             summarization: SummarizationConfig::default(),
             memory: MemoryConfig::default(),
             uploads: UploadsConfig::default(),
@@ -220,6 +225,7 @@ impl AppConfig {
         check.under("sandbox", |check| self.sandbox.check(check));
         check.under("title", |check| self.title.check(check));
         check.under("suggestions", |check| self.suggestions.check(check));
+        check.under("input_polish", |check| self.input_polish.check(check));
         check.under("summarization", |check| self.summarization.check(check));
         check.under("memory", |check| self.memory.check(check));
         check.under("uploads", |check| self.uploads.check(check));

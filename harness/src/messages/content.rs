@@ -62,7 +62,7 @@ impl Content {
 }
 
 /// The text of one block, if it carries any.
-fn block_text(block: &Value) -> Option<&str> {
+pub(super) fn block_text(block: &Value) -> Option<&str> {
     match block {
         Value::String(text) => Some(text),
         Value::Object(fields) if fields.get("type").is_none_or(|kind| kind == "text") => fields.get("text").and_then(Value::as_str),

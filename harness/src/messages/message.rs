@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{Content, InvalidToolCall, ToolCall, UsageMetadata};
+use super::{Content, InvalidToolCall, TextSize, ToolCall, UsageMetadata};
 
 /// The id of a remove message that drops everything before it.
 pub const REMOVE_ALL: &str = "__remove_all__";
@@ -77,6 +77,7 @@ pub struct Message(Arc<Inner>);
 struct Inner {
     body: MessageBody,
     json: OnceLock<Box<RawValue>>,
+    size: OnceLock<TextSize>,
 }
 
 impl Deref for Message {
@@ -94,7 +95,7 @@ impl PartialEq for Message {
 
 impl From<MessageBody> for Message {
     fn from(body: MessageBody) -> Self {
-        Self(Arc::new(Inner { body, json: OnceLock::new() }))
+        Self(Arc::new(Inner { body, json: OnceLock::new(), size: OnceLock::new() }))
     }
 }
 
@@ -138,6 +139,11 @@ impl Message {
     /// The message as JSON, made at the first call.
     pub fn json(&self) -> &RawValue {
         self.0.json.get_or_init(|| serde_json::value::to_raw_value(&self.0.body).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+    }
+
+    /// How much there is to read in it, measured at the first call.
+    pub fn size(&self) -> TextSize {
+        *self.0.size.get_or_init(|| TextSize::of_message(self))
     }
 
     /// A message from the JSON that [`Message::json`] once gave, which stays its JSON: nothing is serialized again.

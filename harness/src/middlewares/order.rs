@@ -15,6 +15,7 @@ pub const ORDER: &[&str] = &[
     "ToolResultSanitizationMiddleware",
     "ThreadDataMiddleware",
     "UploadsMiddleware",
+    "SummarizationMiddleware",
     "DanglingToolCallMiddleware",
     "LLMErrorMiddleware",
     "ToolErrorMiddleware",

@@ -32,6 +32,8 @@ pub struct ModelEntry {
     pub when_thinking_disabled: Option<Map<String, Value>>,
     /// Short for `when_thinking_enabled.thinking`.
     pub thinking: Option<Map<String, Value>>,
+    /// How many tokens fit into one call, question and answer together.
+    pub context_window: Option<u64>,
     /// Seconds without a chunk after which a stream counts as dead.
     pub stream_chunk_timeout: Option<f64>,
     /// Entries that are asked, in order, when this one fails for good.

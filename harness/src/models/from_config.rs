@@ -33,6 +33,7 @@ impl From<&ModelConfig> for ModelEntry {
             when_thinking_enabled: config.when_thinking_enabled.as_ref().map(map),
             when_thinking_disabled: config.when_thinking_disabled.as_ref().map(map),
             thinking: config.thinking.as_ref().map(map),
+            context_window: config.context_window,
             stream_chunk_timeout: config.stream_chunk_timeout,
             fallback_models: config.fallback_models.clone(),
             api_key,

@@ -3,6 +3,7 @@
 //! To add a provider: 1. a folder with its request, its decoder (both pure) and a driver that implements [`ChatModel`];
 //! 2. a row in `kinds.rs`; 3. an arm in `factory.rs`, which nothing else repeats.
 
+mod aside;
 mod breaker;
 mod catalog;
 mod chat_model;
@@ -16,6 +17,7 @@ mod from_config;
 mod kinds;
 mod request;
 mod retry;
+mod tokens;
 
 #[cfg(feature = "providers")]
 mod anthropic;
@@ -29,6 +31,7 @@ pub mod openai;
 mod responses;
 pub mod scripted;
 
+pub use aside::{AsideAnswer, AsideModels, Asker, Question};
 pub use breaker::{BreakerPolicy, Breakers, CallPermit, Circuit, CircuitBreaker};
 pub use catalog::{ModelCatalog, ModelFacts};
 pub use chat_model::{ChatModel, ModelInfo, ModelStream};
@@ -39,3 +42,4 @@ pub use kinds::{ProviderKind, UnknownProvider};
 pub use request::{ModelRequest, ToolSchema};
 pub use retry::{Retry, RetryNotice, RetryPolicy, stream_with_retry};
 pub use scripted::ScriptedModel;
+pub use tokens::TokenFamily;

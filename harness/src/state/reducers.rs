@@ -28,6 +28,7 @@ pub const CHANNELS: &[(&str, Reducer)] = &[
     ("sandbox", Reducer::SameSandbox),
     ("goal", Reducer::ReplaceUnlessNull),
     ("summary_text", Reducer::LastWrite),
+    ("summary_cut", Reducer::LastWrite),
     ("background_tasks", Reducer::LastWrite),
 ];
 

@@ -19,7 +19,7 @@ use crate::edge::{Door, edge};
 use crate::error::ApiError;
 use crate::extract::BODY_LIMIT;
 use crate::openapi::{Document, Routes};
-use crate::routes::{artifacts, catalog, feed, feedback, meta, runs as runs_of, uploads};
+use crate::routes::{aids, artifacts, catalog, feed, feedback, meta, runs as runs_of, threads as threads_of, uploads};
 use crate::state::GatewayState;
 
 /// All routes over `state`.
@@ -66,7 +66,9 @@ fn deerflow() -> Router<Arc<GatewayState>> {
         .route("/skills", get(catalog::skills))
         .route("/agents", get(catalog::agents))
         .route("/channels/providers", get(catalog::channel_providers))
-        .route("/threads/{thread_id}/suggestions", post(catalog::suggest))
+        .route("/threads/{thread_id}/suggestions", post(aids::suggest))
+        .route("/threads/{thread_id}/compact", post(threads_of::compact))
+        .route("/input-polish", post(aids::polish))
         .route("/threads/{thread_id}/uploads/limits", get(catalog::upload_limits))
         .route("/threads/{thread_id}/uploads", post(uploads::post))
         .route("/threads/{thread_id}/uploads/list", get(uploads::list))

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Answer, App};
 use crate::error::ApiError;
-use crate::extract::{Body, Ids};
-use crate::reads::require_thread;
+use crate::extract::Ids;
 
 /// `GET /models`.
 pub(crate) async fn models(State(state): App) -> Json<Value> {
@@ -36,17 +35,6 @@ pub(crate) async fn features(State(state): App) -> Json<Value> {
 /// `GET /suggestions/config`.
 pub(crate) async fn suggestions_config(State(state): App) -> Json<Value> {
     Json(json!(state.info.suggestions()))
-}
-
-/// `POST /threads/{t}/suggestions`: suggestions never fail, and with no model behind them there are none.
-pub(crate) async fn suggest(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
-    require_thread(&state, &ids.thread()?).await?;
-    if body.value("messages").is_none_or(|messages| !messages.is_array()) {
-        body.missing("messages");
-    }
-    body.number("n", 1..=5);
-    body.finish()?;
-    Ok(Json(json!({ "suggestions": [] })))
 }
 
 /// `GET /threads/{t}/uploads/limits`: also for a thread that does not exist yet.

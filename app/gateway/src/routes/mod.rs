@@ -1,5 +1,6 @@
 //! Handlers: extract, call one verb, shape. The folder path is the URL.
 
+pub(crate) mod aids;
 pub(crate) mod artifacts;
 pub(crate) mod assistants;
 pub(crate) mod catalog;

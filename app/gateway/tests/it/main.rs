@@ -1,5 +1,6 @@
 //! The gateway over the runtime in memory: both dialects, request by request.
 
+mod aids;
 mod artifacts;
 mod assistants;
 mod bad_input;

@@ -12,13 +12,18 @@ use deerflow_domain::items::{Items, MemoryItemStore, TtlPolicy};
 use deerflow_domain::memory::MemoryAssistantStore;
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::access::{Access, KeyRule};
-use deerflow_gateway::ports::{CatalogView, FeatureView, MetricsView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits};
+use deerflow_gateway::ports::{
+    AidsView, CatalogView, FeatureView, MetricsView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits,
+};
 use deerflow_gateway::visitors::{Hosts, Visitors};
 use deerflow_gateway::webhooks::WebhookPolicy;
+use harness::agents::aids::{Polisher, Suggester};
 use harness::clock::{Clock, SystemClock};
+use harness::config::SummarizationConfig;
 use harness::ids::{IdSource, SystemIds, ThreadId};
 use harness::messages::Message;
-use harness::models::ModelFacts;
+use harness::middlewares::summarization::Compactor;
+use harness::models::{AsideModels, ModelCatalog, ModelEntry, ModelFacts, RetryPolicy};
 use harness::runtime::agent::{
     Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart, AgentStream, AssistantInfo, ModelCallRecord,
     RunContext, StepEvent, StopKind, UnknownAssistant,
@@ -131,6 +136,34 @@ impl CatalogView for Catalog {
     }
 }
 
+/// Scripted models: they do what the text they are given says.
+#[derive(Debug)]
+pub(crate) struct Aids(AsideModels);
+
+impl Aids {
+    fn new() -> Self {
+        let catalog = ModelCatalog::new([ModelEntry::new("fake", "scripted", "s")], Arc::new(SystemClock));
+        let retry = RetryPolicy { max_attempts: 1, ..RetryPolicy::default() };
+        Self(AsideModels { catalog: Arc::new(catalog), breakers: Arc::default(), retry })
+    }
+}
+
+impl AidsView for Aids {
+    fn compactor(&self, model: Option<&str>) -> Option<Compactor> {
+        let mut rules = SummarizationConfig::default();
+        rules.keep.value = 2.0;
+        (model != Some("none")).then(|| Compactor::new(&rules, self.0.clone(), model))
+    }
+
+    fn suggester(&self) -> Option<Suggester> {
+        Some(Suggester { models: self.0.clone(), most: 3 })
+    }
+
+    fn polisher(&self) -> Option<Polisher> {
+        Some(Polisher { models: self.0.clone(), model: None, max_chars: 100 })
+    }
+}
+
 /// No figures are gathered in tests: the place for them belongs to the process.
 #[derive(Debug)]
 struct Figures;
@@ -226,6 +259,7 @@ impl Gateway {
             events: ports,
             assistants: Arc::new(OneAgent),
             info: Arc::new(Catalog),
+            aids: Arc::new(Aids::new()),
             files: files.clone(),
             webhooks: WebhookPolicy::default(),
             health: Default::default(),

@@ -8,7 +8,7 @@ use harness::agents::conformance::{CONFORMANCE, ConformanceAgent};
 use harness::agents::lead::{Guards, LEAD_AGENT, LeadAgentSpec, LeadAgents};
 use harness::clock::Clock;
 use harness::config::{AppConfig, ModelConfig, ToolConfig};
-use harness::models::{BreakerPolicy, Breakers, ModelCatalog, ProviderKind, RetryPolicy};
+use harness::models::{AsideModels, BreakerPolicy, Breakers, ModelCatalog, ProviderKind, RetryPolicy};
 use harness::runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
 use harness::sandbox::FileHome;
 use harness::tools::builtins::{Ls, PresentFiles, ReadFile, StrReplace, WriteFile};
@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use crate::config::ConfigHandle;
 
 /// The assistants of the configuration in force. `testing` says whether the agents of test setups may be among them.
-pub(super) fn resolver(config: ConfigHandle, files: FileHome, clock: Arc<dyn Clock>, testing: bool) -> Arc<dyn AgentResolver> {
+pub(super) fn resolver(config: ConfigHandle, files: FileHome, clock: Arc<dyn Clock>, testing: bool) -> Arc<ConfiguredAgents> {
     Arc::new(ConfiguredAgents { config, files, clock, testing, assembled: Mutex::new(None) })
 }
 
@@ -33,44 +33,64 @@ pub(super) fn check_entry(model: &ModelConfig, clock: Arc<dyn Clock>) -> Result<
     Ok(kind)
 }
 
+/// The assistants, and whatever else asks models.
 #[derive(Debug)]
-struct ConfiguredAgents {
+pub(super) struct ConfiguredAgents {
     config: ConfigHandle,
     files: FileHome,
     clock: Arc<dyn Clock>,
     testing: bool,
-    assembled: Mutex<Option<(Arc<AppConfig>, Arc<StaticResolver>)>>,
+    assembled: Mutex<Option<Arc<Assembled>>>,
+}
+
+/// What one configuration makes.
+#[derive(Debug)]
+pub(super) struct Assembled {
+    pub(super) config: Arc<AppConfig>,
+    /// The models, for questions of the framework.
+    pub(super) models: AsideModels,
+    agents: StaticResolver,
 }
 
 impl ConfiguredAgents {
-    /// The agents of the configuration in force; runs under way keep those they began with.
-    fn assembled(&self) -> Arc<StaticResolver> {
+    /// What the configuration in force makes; runs under way keep what they began with.
+    pub(super) fn assembled(&self) -> Arc<Assembled> {
         let config = self.config.current();
         let mut assembled = self.assembled.lock();
-        if let Some((of, agents)) = &*assembled
-            && Arc::ptr_eq(of, &config)
+        if let Some(held) = &*assembled
+            && Arc::ptr_eq(&held.config, &config)
         {
-            return agents.clone();
+            return held.clone();
         }
-        let agents = Arc::new(self.assemble(&config));
-        *assembled = Some((config, agents.clone()));
-        agents
+        let made = Arc::new(self.assemble(config));
+        *assembled = Some(made.clone());
+        made
     }
 
-    fn assemble(&self, config: &AppConfig) -> StaticResolver {
-        let models = Arc::new(ModelCatalog::from_config(&config.models, self.clock.clone()));
-        let lead = LeadAgentSpec {
-            retry: RetryPolicy::from(&config.llm_call),
+    fn assemble(&self, config: Arc<AppConfig>) -> Assembled {
+        let models = AsideModels {
+            catalog: Arc::new(ModelCatalog::from_config(&config.models, self.clock.clone())),
             breakers: Arc::new(Breakers::new(BreakerPolicy::from(&config.circuit_breaker))),
+            retry: RetryPolicy::from(&config.llm_call),
+        };
+        let agents = self.agents(&config, &models);
+        Assembled { config, models, agents }
+    }
+
+    fn agents(&self, config: &AppConfig, models: &AsideModels) -> StaticResolver {
+        let lead = LeadAgentSpec {
+            retry: models.retry,
+            breakers: models.breakers.clone(),
             tools: self.tools(config),
             files: Some(self.files.clone()),
             title: config.title.clone(),
             guards: Guards::from(config),
-            ..LeadAgentSpec::new(models.clone())
+            summarization: config.summarization.clone(),
+            ..LeadAgentSpec::new(models.catalog.clone())
         };
         let agents = StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(lead));
         match (config.testing.conformance_agent, self.testing) {
-            (true, true) => agents.with(CONFORMANCE, ConformanceAgent::new(models)),
+            (true, true) => agents.with(CONFORMANCE, ConformanceAgent::new(models.catalog.clone())),
             (true, false) => {
                 tracing::error!("testing.conformance_agent is left out: this server does not listen on loopback alone");
                 agents
@@ -119,11 +139,11 @@ fn kind_of(entry: &ToolConfig) -> &str {
 #[async_trait]
 impl AgentResolver for ConfiguredAgents {
     async fn resolve(&self, assistant: &str, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
-        self.assembled().resolve(assistant, options).await
+        self.assembled().agents.resolve(assistant, options).await
     }
 
     async fn list(&self) -> Vec<AssistantInfo> {
-        self.assembled().list().await
+        self.assembled().agents.list().await
     }
 }
 

@@ -1,6 +1,7 @@
 //! The composition root: the only place that names concrete types of several crates at once.
 
 mod agents;
+mod aids;
 mod bridge;
 mod catalog;
 mod expiry;
@@ -123,7 +124,8 @@ impl App {
             checkpoints: stores.checkpoints,
             events: stores.events,
             requests: stores.requests,
-            assistants: agents,
+            assistants: agents.clone(),
+            aids: agents,
             info: Arc::new(catalog::ConfigCatalog(config.clone())),
             files: Arc::new(files),
             webhooks: policy,

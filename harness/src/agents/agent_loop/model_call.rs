@@ -11,6 +11,7 @@ use super::agent::Assembly;
 use crate::ids::IdSource;
 use crate::messages::{Message, MessageAccumulator};
 use crate::middlewares::ModelEnd;
+use crate::middlewares::summarization::View;
 use crate::models::{ModelError, ModelErrorKind, ModelRequest, Retry, stream_with_retry};
 use crate::runtime::agent::{AgentEvent, MessageMeta, ModelCallRecord, RunContext};
 use crate::state::ThreadState;
@@ -69,7 +70,7 @@ impl Assembly {
         ModelRequest {
             message_id: ctx.ids.message_id(),
             system: self.system.clone(),
-            messages: state.messages().to_vec(),
+            messages: View::of(state).messages(),
             tools: self.schemas.clone(),
             thinking: self.settings.thinking,
             reasoning_effort: self.settings.reasoning_effort.clone(),

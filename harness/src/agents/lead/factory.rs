@@ -12,12 +12,13 @@ use super::prompt::{PromptFacts, system_prompt};
 use crate::agents::AgentBuilder;
 use crate::agents::agent_loop::{ModelSettings, Patience};
 use crate::agents::catalog::AgentSource;
-use crate::config::TitleConfig;
+use crate::config::{SummarizationConfig, TitleConfig};
+use crate::middlewares::summarization::Compactor;
 use crate::middlewares::{
-    ClarificationMiddleware, DanglingToolCallMiddleware, LlmErrorMiddleware, Middleware, ThreadDataMiddleware, TitleMiddleware,
-    TodoMiddleware, ToolErrorMiddleware, UploadsMiddleware, order,
+    ClarificationMiddleware, DanglingToolCallMiddleware, LlmErrorMiddleware, Middleware, SummarizationMiddleware, ThreadDataMiddleware,
+    TitleMiddleware, TodoMiddleware, ToolErrorMiddleware, UploadsMiddleware, order,
 };
-use crate::models::{Breakers, ModelCatalog, RetryPolicy};
+use crate::models::{AsideModels, Breakers, ModelCatalog, RetryPolicy};
 use crate::runtime::agent::{Agent, UnknownAssistant};
 use crate::sandbox::FileHome;
 use crate::tools::builtins::{ASK_CLARIFICATION, AskClarification, WriteTodos};
@@ -47,6 +48,8 @@ pub struct LeadAgentSpec {
     pub title: TitleConfig,
     /// What watches over its runs.
     pub guards: Guards,
+    /// How conversations are shortened that outgrow their model.
+    pub summarization: SummarizationConfig,
     /// Further middlewares; they take their places by name.
     pub middlewares: Vec<Arc<dyn Middleware>>,
 }
@@ -63,8 +66,14 @@ impl LeadAgentSpec {
             files: None,
             title: TitleConfig::default(),
             guards: Guards::default(),
+            summarization: SummarizationConfig::default(),
             middlewares: Vec::new(),
         }
+    }
+
+    /// The same models, to be asked by the framework itself.
+    fn aside(&self) -> AsideModels {
+        AsideModels { catalog: self.models.clone(), breakers: self.breakers.clone(), retry: self.retry }
     }
 }
 
@@ -118,11 +127,12 @@ impl LeadAgents {
             })
             .patience(Patience { policy: spec.retry, breaker: Some(spec.breakers.of(&name)) })
             .tools(tools)
-            .middlewares(self.middlewares(options))
+            .middlewares(self.middlewares(options, &name))
             .build())
     }
 
-    fn middlewares(&self, options: &LeadOptions) -> Vec<Arc<dyn Middleware>> {
+    /// The middlewares of agents with this model.
+    fn middlewares(&self, options: &LeadOptions, model: &str) -> Vec<Arc<dyn Middleware>> {
         let spec = &self.spec;
         let mut all: Vec<Arc<dyn Middleware>> = vec![
             Arc::new(ThreadDataMiddleware),
@@ -136,6 +146,10 @@ impl LeadAgents {
         }
         if options.plan_mode {
             all.push(Arc::new(TodoMiddleware));
+        }
+        if spec.summarization.enabled {
+            let compactor = Compactor::new(&spec.summarization, spec.aside(), Some(model));
+            all.push(Arc::new(SummarizationMiddleware::new(compactor)));
         }
         if spec.title.enabled {
             all.push(Arc::new(TitleMiddleware::new(&spec.title)));

@@ -121,6 +121,18 @@ pub struct ModelCallRecord {
     pub latency_ms: u64,
 }
 
+impl ModelCallRecord {
+    /// Whether the framework asked, beside the conversation.
+    pub fn is_aside(&self) -> bool {
+        is_aside(&self.caller)
+    }
+}
+
+/// Whether this caller is the framework itself.
+pub(crate) fn is_aside(caller: &str) -> bool {
+    caller.starts_with("middleware:")
+}
+
 /// A tool call that ended.
 #[derive(Debug, Clone)]
 pub struct ToolCallRecord {

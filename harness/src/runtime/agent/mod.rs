@@ -8,6 +8,7 @@ mod task;
 
 pub(crate) use call_log::CallLine;
 pub use call_log::CallLog;
+pub(crate) use event::is_aside;
 pub use event::{AgentEvent, AgentOutcome, MessageMeta, ModelCallRecord, StepEvent, StopKind, ToolCallRecord};
 pub use graph::{AgentGraph, GraphEdge, GraphNode};
 pub use port::{

@@ -14,7 +14,7 @@ use super::frames::Frame;
 use super::values::values_raw;
 use crate::ids::{RunId, ThreadId};
 use crate::messages::{Message, ToolCall};
-use crate::runtime::agent::{AgentEvent, Task, TaskEnd, TaskInput};
+use crate::runtime::agent::{AgentEvent, Task, TaskEnd, TaskInput, is_aside};
 use crate::runtime::checkpoint::within;
 use crate::state::ThreadState;
 
@@ -109,6 +109,9 @@ impl EventsMode {
         match event {
             AgentEvent::TaskStart(task, input) => self.task_start(task, input, frames),
             AgentEvent::TaskEnd(task, end) => self.task_end(task, end, frames),
+            // What the framework asks aside is no part of the conversation.
+            AgentEvent::ModelRequest { caller, .. } if is_aside(caller) => {}
+            AgentEvent::ModelCall(call) if call.is_aside() => {}
             AgentEvent::ModelRequest { model, message_id, .. } => {
                 self.model = Some((model.clone(), message_id.clone()));
                 self.of_model("on_chat_model_start", vec![self.model_input()], frames);

@@ -1,5 +1,6 @@
 //! `/threads`: rows, states and histories.
 
+mod compact;
 mod copy;
 mod create;
 mod delete;
@@ -11,6 +12,7 @@ mod search;
 mod state;
 mod update_state;
 
+pub(crate) use compact::compact;
 pub(crate) use copy::copy;
 pub(crate) use create::create;
 pub(crate) use delete::{delete, delete_matching, prune};

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::clock::Clock;
 use crate::ids::{RunId, ThreadId};
 use crate::messages::{Message, kwargs};
-use crate::runtime::agent::{AgentEvent, ModelCallRecord};
+use crate::runtime::agent::{AgentEvent, ModelCallRecord, is_aside};
 use crate::runtime::runs::store::{NewRunEvent, category};
 use crate::state::ThreadState;
 
@@ -85,7 +85,9 @@ impl RunEventCallback {
         match event {
             AgentEvent::Step(step) => self.update_human(&step.state),
             AgentEvent::ModelRequest { caller, model, message_count, .. } => {
-                self.write_human();
+                if !is_aside(caller) {
+                    self.write_human();
+                }
                 self.trace("llm.request", json!({ "caller": caller, "model": model, "message_count": message_count }));
             }
             AgentEvent::ModelCall(call) => self.model_call(call),
@@ -145,9 +147,7 @@ impl RunEventCallback {
     }
 
     fn model_call(&mut self, call: &ModelCallRecord) {
-        self.write_human();
         self.llm_calls += 1;
-        self.answers.extend(call.message.id.clone());
         let mut metadata = Map::from_iter([
             ("caller".to_owned(), json!(call.caller)),
             ("model".to_owned(), json!(call.model)),
@@ -155,9 +155,15 @@ impl RunEventCallback {
             ("latency_ms".to_owned(), json!(call.latency_ms)),
             ("llm_call_index".to_owned(), json!(self.llm_calls)),
         ]);
+        if call.is_aside() {
+            let answer = self.clip(&call.message.content.text());
+            return self.push("llm.ai.response", category::TRACE, Value::String(answer), metadata);
+        }
         if call.message.flag(kwargs::INCOMPLETE) {
             metadata.insert("incomplete".to_owned(), json!(true));
         }
+        self.write_human();
+        self.answers.extend(call.message.id.clone());
         self.message("llm.ai.response", &call.message, metadata);
     }
 

@@ -1,0 +1,83 @@
+//! `POST /threads/{t}/compact`: shortens what the model sees of a thread, at the user's word.
+
+use axum::Json;
+use axum::extract::State;
+use harness::config::{ContextSize, ContextUnit};
+use harness::ids::ThreadId;
+use harness::models::Asker;
+use harness::runtime::runs::ThreadStatus;
+use harness::state::ThreadState;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::update_state::{Update, change_state};
+use crate::dialect::Dialect;
+use crate::error::ApiError;
+use crate::extract::{Body, Fields, Ids};
+use crate::reads::require_thread;
+use crate::routes::aids::name;
+use crate::routes::{Answer, App};
+
+pub(crate) async fn compact(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
+    let thread = ids.thread()?;
+    let force = body.flag("force").unwrap_or(true);
+    let keep = keep(&mut body);
+    let model = name(&mut body, "model_name");
+    name(&mut body, "agent_name");
+    body.finish()?;
+    let record = require_thread(&state, &thread).await?;
+    let compactor = state.aids.compactor(model.as_deref());
+    let compactor = compactor.ok_or_else(|| ApiError::Conflict("Context compaction is disabled.".to_owned()))?;
+    if record.status == ThreadStatus::Busy {
+        return Err(ApiError::Conflict("Thread has a run in flight. Compact it after the run finishes.".to_owned()));
+    }
+    let Some(snapshot) = state.checkpoints.get(&thread, None).await? else {
+        return Ok(nothing_to_do(&thread, "not_enough_messages", &ThreadState::default(), 0));
+    };
+    let found = snapshot.state;
+    let asker = Asker { caller: "middleware:summarize", clock: &*state.clock, ids: &*state.ids, sink: None };
+    let compaction = if force { compactor.compact(&found, keep, asker).await } else { compactor.when_due(&found, asker).await };
+    let compaction = compaction.map_err(|error| ApiError::Unavailable(format!("The conversation could not be summarized: {error}")))?;
+    let Some(compaction) = compaction else {
+        let reason = if force { "not_enough_messages" } else { "not_needed" };
+        return Ok(nothing_to_do(&thread, reason, &found, compactor.tokens(&found)));
+    };
+    let values = compaction.update.channels.iter().map(|(channel, value)| (channel.clone(), value.clone())).collect();
+    let update = Update { values, ..Update::default() };
+    let made = change_state(&state, &record, &[update], None, Dialect::DeerFlow).await?;
+    let mut after = found;
+    let total_tokens = after.apply(compaction.update, &*state.ids).map(|()| compactor.tokens(&after)).unwrap_or_default();
+    Ok(Json(json!({
+        "thread_id": thread,
+        "compacted": true,
+        "reason": null,
+        "removed_message_count": compaction.removed,
+        "preserved_message_count": compaction.preserved,
+        "summary_updated": true,
+        "checkpoint_id": made.checkpoint_id,
+        "total_tokens": total_tokens,
+    })))
+}
+
+fn nothing_to_do(thread: &ThreadId, reason: &str, state: &ThreadState, total_tokens: u64) -> Json<Value> {
+    Json(json!({
+        "thread_id": thread,
+        "compacted": false,
+        "reason": reason,
+        "removed_message_count": 0,
+        "preserved_message_count": state.messages().len(),
+        "summary_updated": false,
+        "checkpoint_id": null,
+        "total_tokens": total_tokens,
+    }))
+}
+
+/// How much is to stay: `{type, value}`.
+fn keep(body: &mut Fields) -> Option<ContextSize> {
+    let given = Value::Object(body.object("keep")?);
+    let most = |size: &ContextSize| if size.unit == ContextUnit::Fraction { 1.0 } else { f64::MAX };
+    match ContextSize::deserialize(&given) {
+        Ok(size) if size.value > 0.0 && size.value <= most(&size) => Some(size),
+        _ => body.refuse("value_error", "keep", "Input should be {type: tokens, messages or fraction, value: a number above 0}", &given),
+    }
+}

@@ -1,0 +1,12 @@
+//! What models do for the user beside the conversation: offer follow-up questions, polish a draft.
+
+mod polish;
+mod suggest;
+
+pub use polish::Polisher;
+pub use suggest::{Said, Suggester};
+
+/// Text that becomes part of a block of ours.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

@@ -1,0 +1,30 @@
+//! `input_polish`: rewriting of drafts before they are sent.
+
+use serde::Deserialize;
+
+use super::check::Checker;
+
+/// Rewriting of drafts.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct InputPolishConfig {
+    /// Whether it is offered.
+    pub enabled: bool,
+    /// The longest draft, in characters.
+    pub max_chars: u32,
+    /// The model that rewrites; null uses the first one.
+    pub model_name: Option<String>,
+}
+
+impl Default for InputPolishConfig {
+    fn default() -> Self {
+        Self { enabled: true, max_chars: 4000, model_name: None }
+    }
+}
+
+impl InputPolishConfig {
+    pub(super) fn check(&self, check: &mut Checker) {
+        check.within("max_chars", self.max_chars, 1..=100_000);
+    }
+}

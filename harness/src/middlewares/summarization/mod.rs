@@ -1,0 +1,20 @@
+//! Keeps long conversations within what their model can read.
+//!
+//! The thread keeps every message. Two channels say what the model gets instead of the oldest ones: the summary, and the message
+//! with which the rest begins ([`view`]). [`policy`] decides when and where to cut, [`write`](mod@write) asks a model for the
+//! summary, [`fit`] makes a request fit whatever became of that.
+
+mod compact;
+mod fit;
+mod middleware;
+mod policy;
+mod view;
+mod write;
+
+pub use compact::{Compaction, Compactor};
+pub use middleware::SummarizationMiddleware;
+pub use policy::Policy;
+pub use view::{SUMMARY_CUT, SUMMARY_TEXT, View};
+
+#[cfg(test)]
+mod random_tests;
