@@ -157,7 +157,7 @@ async fn a_thread_of_five_hundred_turns_keeps_its_history_through_failing_summar
         assert!(model.summaries.load(Ordering::Relaxed) - tried <= 2, "once before each step");
         for messages in std::mem::take(&mut *model.asked.lock()) {
             assert_eq!(repair(messages.clone()), messages);
-            assert!(messages.iter().any(|message| message.content.text() == format!("question {turn}")));
+            assert!(messages.iter().any(|message| message.content.text().lines().any(|line| line == format!("question {turn}"))));
         }
         state = said.state().clone();
     }
@@ -180,7 +180,8 @@ async fn a_summary_takes_the_place_of_old_messages_in_the_next_request_and_count
     let asked: Vec<Vec<String>> =
         model.asked().iter().map(|request| request.messages.iter().map(|message| message.content.text()).collect()).collect();
     assert!(asked[0][0].contains("User: q0"));
-    assert!(asked[1][0].contains("the notes") && asked[1][1..] == ["a2", "q2"], "{:?}", asked[1]);
+    let [notes, answer, question] = &asked[1][..] else { panic!("{:?}", asked[1]) };
+    assert!(notes.contains("the notes") && answer == "a2" && question.contains("q2"), "{:?}", asked[1]);
     let callers: Vec<&str> = said
         .events
         .iter()
