@@ -145,10 +145,14 @@ async fn snapshots(db: &DatabaseConnection, thread: &ThreadId, rows: Vec<checkpo
 async fn messages(db: &DatabaseConnection, thread: &ThreadId, layouts: &[Vec<LogRange>]) -> Result<HashMap<u64, Message>, CheckpointError> {
     let mut messages = HashMap::new();
     for ranges in union(layouts).chunks(RANGES_PER_SELECT) {
-        for row in read_checkpoints(in_ranges(thread, ranges).all(db).await)? {
-            let message = Message::from_stored(&row.message_json)
-                .map_err(|error| CheckpointError::Store(format!("message {} of thread {thread} is damaged: {error}", row.place)))?;
-            messages.insert(u64::try_from(row.place).unwrap_or_default(), message);
+        // No more of a row than is needed, by its place: there may be thousands.
+        let columns = [checkpoint_message::Column::Place, checkpoint_message::Column::MessageJson];
+        let rows: Vec<(i64, String)> =
+            read_checkpoints(in_ranges(thread, ranges).select_only().columns(columns).into_tuple().all(db).await)?;
+        for (place, json) in rows {
+            let message = Message::from_stored(&json)
+                .map_err(|error| CheckpointError::Store(format!("message {place} of thread {thread} is damaged: {error}")))?;
+            messages.insert(u64::try_from(place).unwrap_or_default(), message);
         }
     }
     Ok(messages)

@@ -17,6 +17,7 @@ mod m0014_thread_counts;
 mod m0015_run_order;
 mod m0016_request_keys;
 mod m0017_upkeep;
+mod m0019_fact_counts;
 
 use harness::runtime::fail_points;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
@@ -44,6 +45,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0015_run_order::RunOrder),
             Box::new(m0016_request_keys::RequestKeys),
             Box::new(m0017_upkeep::Upkeep),
+            Box::new(m0019_fact_counts::FactCounts),
         ]
     }
 }

@@ -9,7 +9,7 @@ use deerflow_domain::containment::{Fact, contains, facts, facts_decide};
 use deerflow_domain::threads::{ThreadRecord, ThreadSearch, ThreadSort};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::StoreError;
-use sea_orm::sea_query::{Expr, ExprTrait as _, Func, SelectStatement};
+use sea_orm::sea_query::{Expr, ExprTrait as _, Func};
 use sea_orm::{
     ColumnTrait, Condition, DatabaseConnection, DbBackend, EntityTrait, Order, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
     QueryTrait, Select, Value,
@@ -49,8 +49,7 @@ pub(super) async fn search(db: &DatabaseConnection, search: &ThreadSearch, owner
         return Ok(found.into_iter().skip(search.offset).collect());
     }
     if few.is_none() && filters.may_be_near() {
-        let near = matching.clone().filter(thread::Column::ThreadId.in_subquery(filters.near()));
-        let page = read(page(near, search).all(db).await)?;
+        let page = read(page(filters.near(), search).all(db).await)?;
         if page.len() == search.limit {
             return Ok(records(page));
         }
@@ -187,10 +186,14 @@ impl<'a> Filters<'a> {
         *backend == DbBackend::Postgres && !indexed.is_empty() && search.ids.is_empty() && search.offset + search.limit <= NEAR / 10
     }
 
-    /// The ids of the first threads of the order, whether they match or not.
-    fn near(&self) -> SelectStatement {
+    /// The rows that pass among the first threads of the order. These stand in the table's place, so that the order is walked once
+    /// and no further than until the page is full.
+    fn near(&self) -> Select<thread::Entity> {
         let all = thread::Entity::find().apply_if(self.user.as_deref(), |all, user| all.filter(thread::Column::UserId.eq(user)));
-        ordered(all, self.search).limit(NEAR as u64).select_only().column(thread::Column::ThreadId).into_query()
+        let first = ordered(all, self.search).limit(NEAR as u64).into_query();
+        let mut near = self.matching(None);
+        QueryTrait::query(&mut near).from_clear().from_subquery(first, thread::Entity);
+        near
     }
 
     fn passes(&self, filter: &Indexed) -> Condition {
