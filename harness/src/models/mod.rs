@@ -14,6 +14,7 @@ mod factory;
 mod fallback;
 mod from_config;
 mod kinds;
+mod pricing;
 mod request;
 mod retry;
 
@@ -36,6 +37,7 @@ pub use embedder::Embedder;
 pub use entry::{ModelEntry, ThinkingUnsupported};
 pub use error::{ModelError, ModelErrorKind};
 pub use kinds::{ProviderKind, UnknownProvider};
+pub use pricing::Pricing;
 pub use request::{ModelRequest, ToolSchema};
 pub use retry::{Retry, RetryNotice, RetryPolicy, stream_with_retry};
 pub use scripted::ScriptedModel;
