@@ -12,7 +12,8 @@ pub use builder::AgentBuilder;
 pub use catalog::{AgentSource, StaticResolver};
 pub use nested::{NestedEnd, run_nested};
 
-#[cfg(all(test, feature = "providers"))]
+#[cfg(test)]
+#[cfg(feature = "providers")]
 mod provider_tests;
 #[cfg(test)]
 mod runtime_tests;
