@@ -14,6 +14,9 @@ pub use catalog::{AgentSource, StaticResolver};
 pub use nested::{NestedEnd, run_nested};
 
 #[cfg(test)]
+#[cfg(feature = "providers")]
+mod provider_tests;
+#[cfg(test)]
 mod runtime_tests;
 #[cfg(test)]
 mod takeover_tests;

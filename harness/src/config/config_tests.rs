@@ -67,6 +67,14 @@ fn bounds_are_enforced_with_the_key_and_what_is_allowed() {
             json!({"models": [{"name": "a", "use": "u", "model": "m", "context_window": 0}]}),
             "`models[0].context_window` is 0, allowed: at least 1",
         ),
+        (
+            json!({"models": [{"name": "a", "use": "u", "model": "m", "fallback_models": ["a", "b"]}]}),
+            "`models[0].fallback_models` is `b`, allowed: names of other entries under `models`",
+        ),
+        (
+            json!({"models": [{"name": "a", "use": "u", "model": "m", "pricing": {"output_per_million": -1}}]}),
+            "`models[0].pricing.output_per_million` is -1, allowed: at least 0",
+        ),
         (json!({"runs": {"idle_limit_seconds": 0}}), "`runs.idle_limit_seconds` is 0, allowed: at least 1"),
     ];
     for (value, expected) in cases {

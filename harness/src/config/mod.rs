@@ -54,7 +54,7 @@ pub use llm_call::{CircuitBreakerConfig, LlmCallConfig};
 pub use logging::{LogFormat, LogLevel, LoggingConfig, LoggingEnhanceConfig};
 pub use loop_detection::{LoopDetectionConfig, ToolFrequency};
 pub use memory::{MemoryConfig, MemoryMode};
-pub use models::ModelConfig;
+pub use models::{ModelConfig, PricingConfig};
 pub use open_keys::OpenKeys;
 pub use retention::RetentionConfig;
 pub use run_events::{RunEventsBackend, RunEventsConfig};

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::check::Checker;
 use super::open_keys::OpenKeys;
@@ -59,15 +58,37 @@ pub struct ModelConfig {
     /// Seconds without a chunk after which a stream counts as dead.
     #[serde(default)]
     pub stream_chunk_timeout: Option<f64>,
-    /// Prices, for the usage pages.
+    /// What tokens cost.
     #[serde(default)]
-    pub pricing: Option<Value>,
+    pub pricing: Option<PricingConfig>,
     /// `$VARIABLE`s of this entry that had no value.
     #[serde(default, rename = "__unresolved")]
     pub unresolved: Vec<UnresolvedVariable>,
     /// Every other key, for the provider.
     #[serde(flatten)]
     pub extra: OpenKeys,
+}
+
+/// What a million tokens cost.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[non_exhaustive]
+pub struct PricingConfig {
+    /// Such as `USD`.
+    #[serde(default = "usd")]
+    pub currency: String,
+    /// Of the prompt.
+    #[serde(default)]
+    pub input_per_million: Option<f64>,
+    /// Of the answer.
+    #[serde(default)]
+    pub output_per_million: Option<f64>,
+    /// Of the part of the prompt that the provider still had; as other prompt tokens when it is not given.
+    #[serde(default)]
+    pub input_cache_hit_per_million: Option<f64>,
+}
+
+fn usd() -> String {
+    "USD".to_owned()
 }
 
 impl ModelConfig {
@@ -86,6 +107,13 @@ impl ModelConfig {
         check.not_blank("use", &self.provider);
         check.not_blank("model", &self.model);
         check.within_if_set("context_window", self.context_window, 1..);
+        if let Some(pricing) = &self.pricing {
+            check.under("pricing", |check| {
+                check.within_if_set("input_per_million", pricing.input_per_million, 0.0..);
+                check.within_if_set("output_per_million", pricing.output_per_million, 0.0..);
+                check.within_if_set("input_cache_hit_per_million", pricing.input_cache_hit_per_million, 0.0..);
+            });
+        }
         if let Some(seconds) = self.stream_chunk_timeout {
             check.positive("stream_chunk_timeout", seconds);
         }

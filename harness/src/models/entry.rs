@@ -5,7 +5,7 @@ use std::fmt;
 use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 
-use super::ModelRequest;
+use super::{ModelRequest, Pricing};
 
 /// One entry of `models`. `Debug` names the provider keys and hides their values, since any may hold a secret.
 #[derive(Clone, Default)]
@@ -36,6 +36,10 @@ pub struct ModelEntry {
     pub context_window: Option<u64>,
     /// Seconds without a chunk after which a stream counts as dead.
     pub stream_chunk_timeout: Option<f64>,
+    /// How many tokens fit into one call.
+    pub context_window: Option<u64>,
+    /// What its tokens cost.
+    pub pricing: Option<Pricing>,
     /// Entries that are asked, in order, when this one fails for good.
     pub fallback_models: Vec<String>,
     /// The provider's key. Wins over an `api_key` among `extra`.
@@ -109,11 +113,15 @@ impl ModelEntry {
         let is_on = |pointer: &str| when_on.pointer(pointer).is_some_and(|value| !value.is_null());
         let off = if is_on("/extra_body/thinking/type") {
             json!({"extra_body": {"thinking": {"type": "disabled"}}, "reasoning_effort": "minimal"})
-        } else if is_on("/extra_body/chat_template_kwargs") {
+        } else if is_on("/extra_body/chat_template_kwargs/thinking") || is_on("/extra_body/chat_template_kwargs/enable_thinking") {
             let switches =
                 ["thinking", "enable_thinking"].into_iter().filter(|key| is_on(&format!("/extra_body/chat_template_kwargs/{key}")));
             let switches: Map<_, _> = switches.map(|key| (key.to_owned(), json!(false))).collect();
             json!({"extra_body": {"chat_template_kwargs": switches}})
+        } else if is_on("/extra_body/enable_thinking") {
+            json!({"extra_body": {"enable_thinking": false}})
+        } else if is_on("/extra_body/reasoning/enabled") {
+            json!({"extra_body": {"reasoning": {"enabled": false}}})
         } else if is_on("/thinking/type") {
             json!({"thinking": {"type": "disabled"}})
         } else {

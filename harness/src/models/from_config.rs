@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{BreakerPolicy, ModelCatalog, ModelEntry, RetryPolicy};
+use super::{BreakerPolicy, ModelCatalog, ModelEntry, Pricing, RetryPolicy};
 use crate::clock::Clock;
 use crate::config::{CircuitBreakerConfig, LlmCallConfig, ModelConfig, OpenKeys};
 
@@ -35,6 +35,8 @@ impl From<&ModelConfig> for ModelEntry {
             thinking: config.thinking.as_ref().map(map),
             context_window: config.context_window,
             stream_chunk_timeout: config.stream_chunk_timeout,
+            context_window: config.context_window,
+            pricing: config.pricing.as_ref().map(Pricing::from),
             fallback_models: config.fallback_models.clone(),
             api_key,
             extra,
@@ -90,6 +92,7 @@ mod tests {
         assert_eq!(json!(entry.extra), json!({"temperature": 1, "use_responses_api": true}));
         assert_eq!(json!(entry.thinking), json!({"type": "enabled"}));
         assert!(entry.supports_vision && entry.fault.is_none());
+        assert_eq!((entry.context_window, entry.pricing.unwrap().currency.as_str()), (Some(9), "EUR"));
     }
 
     #[test]

@@ -53,7 +53,9 @@ static PLACES: &[Place] = &[
          supports_reasoning_effort when_thinking_enabled when_thinking_disabled supports_vision \
          context_window stream_chunk_timeout thinking api_key base_url api_base openai_api_base temperature \
          max_tokens timeout request_timeout default_request_timeout max_retries extra_body default_headers \
-         model_kwargs reasoning_effort pricing gemini_api_key anthropic_api_key num_predict reasoning top_p",
+         model_kwargs reasoning_effort pricing gemini_api_key anthropic_api_key num_predict reasoning top_p \
+         api_keys fallback_models credentials_path enable_prompt_caching prompt_cache_size betas billing_header \
+         default_query account_id thinking_budget thinking_level safety_settings",
     ),
     open(
         "sandbox",

@@ -16,7 +16,7 @@ use super::error::{ConfigError, Origin, Problem, Warning};
 use super::explain::explain;
 use super::locate::locate;
 use super::overrides::Overrides;
-use super::{unknown_keys, variables};
+use super::{sign_in, unknown_keys, variables};
 
 /// A checked configuration and what there is to say about it.
 #[derive(Debug)]
@@ -107,6 +107,7 @@ fn assemble(root: &Node, path: Option<&Path>, environment: &Environment) -> Resu
         ConfigError::Invalid(vec![Problem { origin: origin(&key), key: dotted(&key), message }])
     })?;
     borrow_redis_url(&mut config, environment);
+    sign_in::borrow(&mut config.models, environment);
 
     let problems: Vec<Problem> = config
         .violations()

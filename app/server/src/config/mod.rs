@@ -13,6 +13,7 @@ mod load;
 mod locate;
 mod overrides;
 mod settings;
+mod sign_in;
 mod unknown_keys;
 mod upgrade;
 mod variables;

@@ -9,7 +9,8 @@ use deerflow_domain::items::{FieldPath, ItemStore, Items, MeaningIndex, TtlPolic
 use harness::clock::Clock;
 use harness::config::{EmbedConfig, LlmCallConfig, StoreConfig, StoreIndexConfig};
 use harness::models::RetryPolicy;
-use harness::models::openai::{EmbeddingEntry, OPENAI_BASE_URL, OpenAiEmbedder, SharedHttp};
+use harness::models::http::SharedHttp;
+use harness::models::openai::{EmbeddingEntry, OPENAI_BASE_URL, OpenAiEmbedder};
 
 use crate::config::Environment;
 

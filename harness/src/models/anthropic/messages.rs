@@ -73,7 +73,17 @@ fn answer(message: &Message) -> Vec<Value> {
             Some(tool_use(call.id.as_deref().unwrap_or_default(), call.name.as_deref().unwrap_or_default(), &args))
         }
     });
-    thoughts.chain(own).collect()
+    let mut blocks: Vec<Value> = thoughts.chain(own).collect();
+    // Thoughts that nothing came of are refused.
+    while blocks.last().is_some_and(is_thought) {
+        blocks.pop();
+    }
+    blocks
+}
+
+/// Whether the block is one of the model's thoughts, readable or not.
+pub(super) fn is_thought(block: &Value) -> bool {
+    block["type"] == "thinking" || block["type"] == "redacted_thinking"
 }
 
 fn tool_use(id: &str, name: &str, input: &Map<String, Value>) -> Value {

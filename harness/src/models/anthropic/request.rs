@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::messages::turns;
+use super::messages::{is_thought, turns};
 use crate::models::http::{Settings, system_text};
 use crate::models::{ModelRequest, ToolSchema};
 
@@ -93,8 +93,4 @@ fn set_breakpoints(body: &mut Value, caching: Caching) {
 fn mark(block: &mut Value) -> bool {
     block["cache_control"] = json!({"type": "ephemeral"});
     true
-}
-
-fn is_thought(block: &Value) -> bool {
-    block["type"] == "thinking" || block["type"] == "redacted_thinking"
 }

@@ -79,7 +79,7 @@ impl Credentials {
     /// What the next call signs in with; the error says what is wrong with the file.
     pub(in crate::models) fn current(&self) -> Result<Option<Credential>, String> {
         if self.keys.is_empty() {
-            return self.from_file();
+            return self.read_file();
         }
         let place = self.current.load(Ordering::Relaxed) % self.keys.len();
         Ok(Some(Credential { secret: self.keys[place].clone(), account: None, place }))
@@ -92,7 +92,7 @@ impl Credentials {
     }
 
     /// A few kilobytes of a local file: its program renews the token in it, so it is read anew each time.
-    fn from_file(&self) -> Result<Option<Credential>, String> {
+    fn read_file(&self) -> Result<Option<Credential>, String> {
         let Some(path) = &self.file else { return Ok(None) };
         let shown = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| format!("its `credentials_path` {shown} cannot be read: {error}"))?;

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::messages::{Message, MessageAccumulator, MessageChunk, MessageKind};
-use crate::models::http::wire_kit::Decoder;
+use crate::models::http::wire_kit::{Decoder, Story, decoded as in_pieces, message_of_whole, stories_add_up, survives_anything};
 
 fn decoded_in(pieces: &[&[u8]]) -> (Vec<MessageChunk>, Option<DecodeError>) {
     let mut decoder = Decoder::new(Reader::new("m1", Dialect::OPENAI, "asked"));
@@ -193,6 +193,46 @@ fn thoughts_in_details_and_in_the_text_are_parted_where_the_dialect_says_so() {
     let parted = added_up(&chunks);
     assert_eq!((parted.content.text().as_str(), &parted.additional_kwargs["reasoning_content"]), ("answer", &json!("one two")));
     assert_eq!(message(&stream).content.text(), "<think>two</think>\n\nanswer");
+}
+
+#[test]
+fn calls_written_into_a_whole_answer_are_calls_where_the_dialect_says_so() {
+    let text = "Let me look. <tool_call>{\"name\":\"ls\",\"arguments\":{\"path\":\"/\"}}</tool_call>";
+    let body = json!({"choices": [{"index": 0, "message": {"content": text}, "finish_reason": "stop"}]});
+    let called = message_of_whole(|| Reader::new("m1", Dialect::MINDIE, "asked"), &body);
+    assert_eq!((called.content.text().as_str(), called.tool_calls()[0].name.as_str()), ("Let me look.", "ls"));
+    assert_eq!(message_of_whole(|| Reader::new("m1", Dialect::OPENAI, "asked"), &body).content.text(), text);
+}
+
+#[test]
+fn details_of_the_reasoning_are_kept_as_they_came() {
+    let detail = |text: &str| json!({"reasoning_details": [{"type": "reasoning.text", "text": text, "index": 0}]});
+    let stream = finished(&[detail("a"), detail("b"), json!({"content": "so"})]);
+    let (chunks, _) = in_pieces(|| Reader::new("m1", Dialect::OPENROUTER, "asked"), &[stream.as_bytes()]);
+    let kept = added_up(&chunks);
+    assert_eq!(kept.additional_kwargs["reasoning_content"], "ab");
+    assert_eq!(kept.additional_kwargs["reasoning_details"].as_array().unwrap().len(), 2);
+    assert!(message(&stream).additional_kwargs.get("reasoning_details").is_none());
+}
+
+fn tell(story: &Story) -> String {
+    let mut deltas: Vec<Value> = story.pieces(&story.thought).iter().map(|piece| json!({"reasoning_content": piece})).collect();
+    deltas.extend(story.pieces(&story.text).iter().map(|piece| json!({"content": piece})));
+    for (at, (name, args)) in story.calls.iter().enumerate() {
+        deltas.push(call(Some(at as u64), Some(&format!("c{at}")), Some(name), ""));
+        deltas.extend(story.pieces(&args.to_string()).iter().map(|piece| call(Some(at as u64), None, None, piece)));
+    }
+    finished(&deltas)
+}
+
+#[test]
+fn what_is_streamed_adds_up() {
+    stories_add_up(|| Reader::new("m1", Dialect::OPENAI, "asked"), tell);
+}
+
+#[test]
+fn splits_cuts_and_damage_are_survived() {
+    survives_anything(|| Reader::new("m1", Dialect::OPENAI, "asked"), RECORDED);
 }
 
 #[test]

@@ -15,5 +15,3 @@ mod wire;
 pub(in crate::models) use chat::ChatCompletions;
 pub(in crate::models) use dialect::Dialect;
 pub use embeddings::{EmbeddingEntry, OPENAI_BASE_URL, OpenAiEmbedder};
-
-pub use super::http::{HttpUnavailable, SharedHttp};

@@ -155,3 +155,41 @@ fn tools_are_described_as_functions() {
         json!([{"type": "function", "function": {"name": "ls", "description": "lists", "parameters": {"type": "object"}}}])
     );
 }
+
+#[test]
+fn mindie_is_asked_for_whole_answers_of_plain_text_when_there_are_tools() {
+    let blocks = Content::Blocks(vec![json!({"type": "text", "text": "a"}), json!({"type": "image_url", "image_url": "u"}), json!("b")]);
+    let mut request = request(vec![Message::human(blocks).with(|body| body.name = Some("ann".to_owned()))]);
+    let plain = body("m", &Map::new(), &request, Dialect::MINDIE);
+    assert_eq!((&plain["stream"], &plain["messages"][1]), (&json!(true), &json!({"role": "user", "content": "ab"})));
+    request.tools = Arc::new([ToolSchema { name: "ls".to_owned(), description: String::new(), parameters: json!({}) }]);
+    let with_tools = body("m", &Map::new(), &request, Dialect::MINDIE);
+    assert_eq!((&with_tools["stream"], with_tools.get("stream_options")), (&json!(false), None));
+}
+
+#[test]
+fn ollamas_own_words_are_understood() {
+    let sent = with_settings(json!({"num_predict": 9, "reasoning": false, "temperature": 0}), Dialect::OLLAMA);
+    assert_eq!((&sent["max_tokens"], &sent["reasoning_effort"], &sent["temperature"]), (&json!(9), &json!("none"), &json!(0)));
+    assert!(sent.get("num_predict").is_none() && sent.get("reasoning").is_none());
+    assert_eq!(with_settings(json!({"reasoning": true}), Dialect::OLLAMA).get("reasoning_effort"), None);
+    assert_eq!(with_settings(json!({"reasoning": "high"}), Dialect::OLLAMA)["reasoning_effort"], "high");
+}
+
+#[test]
+fn details_of_the_reasoning_go_back_to_openrouter_alone() {
+    let thought = Message::ai("so").with(|body| {
+        body.additional_kwargs.insert(REASONING_DETAILS_KWARG.to_owned(), json!([{"type": "reasoning.encrypted", "data": "x"}]));
+    });
+    let details = |dialect| sent(vec![thought.clone()], dialect)[1].get("reasoning_details").cloned();
+    assert_eq!(details(Dialect::OPENROUTER), Some(json!([{"type": "reasoning.encrypted", "data": "x"}])));
+    assert_eq!(details(Dialect::OPENAI), None);
+}
+
+#[test]
+fn keys_of_this_side_are_never_sent() {
+    let own =
+        json!({"api_keys": ["k"], "fallback_models": ["b"], "credentials_path": "p", "gemini_api_key": "k", "use_responses_api": false});
+    let sent = with_settings(own.clone(), Dialect::OPENAI);
+    assert!(own.as_object().unwrap().keys().all(|key| sent.get(key).is_none()), "{sent}");
+}

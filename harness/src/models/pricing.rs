@@ -1,0 +1,64 @@
+//! What model calls cost.
+
+use crate::config::PricingConfig;
+use crate::messages::UsageMetadata;
+
+const MILLION: f64 = 1_000_000.0;
+
+/// Prices of a million tokens each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pricing {
+    /// Such as `USD`.
+    pub currency: String,
+    /// Of the prompt.
+    pub input: f64,
+    /// Of the part of the prompt that the provider still had.
+    pub cached_input: f64,
+    /// Of the answer.
+    pub output: f64,
+}
+
+impl From<&PricingConfig> for Pricing {
+    fn from(config: &PricingConfig) -> Self {
+        let input = config.input_per_million.unwrap_or(0.0);
+        Self {
+            currency: config.currency.clone(),
+            input,
+            cached_input: config.input_cache_hit_per_million.unwrap_or(input),
+            output: config.output_per_million.unwrap_or(0.0),
+        }
+    }
+}
+
+impl Pricing {
+    /// What `usage` costs, in the currency.
+    pub fn cost(&self, usage: &UsageMetadata) -> f64 {
+        let cached = usage.input_token_details.get("cache_read").and_then(serde_json::Value::as_u64).unwrap_or(0);
+        let cached = cached.min(usage.input_tokens);
+        // Counts stay far below what a float holds exactly.
+        let tokens = |count: u64| count as f64;
+        let fresh = tokens(usage.input_tokens - cached) * self.input;
+        (fresh + tokens(cached) * self.cached_input + tokens(usage.output_tokens) * self.output) / MILLION
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn cached_input_has_its_own_price_where_one_is_given() {
+        let usage = UsageMetadata {
+            input_tokens: 1_000_000,
+            output_tokens: 500_000,
+            input_token_details: json!({"cache_read": 400_000}).as_object().unwrap().clone(),
+            ..UsageMetadata::default()
+        };
+        let cost = |prices| Pricing::from(&serde_json::from_value::<PricingConfig>(prices).unwrap()).cost(&usage);
+        assert_eq!(cost(json!({"input_per_million": 2, "output_per_million": 8})), 6.0);
+        assert_eq!(cost(json!({"input_per_million": 2, "output_per_million": 8, "input_cache_hit_per_million": 0.5})), 5.4);
+        assert_eq!(cost(json!({})), 0.0);
+    }
+}
