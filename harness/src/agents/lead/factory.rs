@@ -15,12 +15,12 @@ use crate::agents::catalog::AgentSource;
 use crate::config::TitleConfig;
 use crate::middlewares::{
     ClarificationMiddleware, DanglingToolCallMiddleware, LlmErrorMiddleware, Middleware, ThreadDataMiddleware, TitleMiddleware,
-    TodoMiddleware, ToolErrorMiddleware, UploadsMiddleware, order,
+    TodoMiddleware, ToolErrorMiddleware, UploadsMiddleware, ViewImageMiddleware, order,
 };
 use crate::models::{Breakers, ModelCatalog, RetryPolicy};
 use crate::runtime::agent::{Agent, UnknownAssistant};
 use crate::sandbox::FileHome;
-use crate::tools::builtins::{ASK_CLARIFICATION, AskClarification, WriteTodos};
+use crate::tools::builtins::{ASK_CLARIFICATION, AskClarification, ViewImage, WriteTodos};
 use crate::tools::{ToolRegistry, erase};
 
 /// The lead agent's name as an assistant.
@@ -96,6 +96,10 @@ impl LeadAgents {
         if options.interactive {
             tools.add(erase(AskClarification));
         }
+        let seen_files = spec.files.as_ref().filter(|_| model.info().supports_vision);
+        if let Some(home) = seen_files {
+            tools.add(erase(ViewImage { home: home.clone() }));
+        }
         if options.plan_mode {
             tools.add(erase(WriteTodos));
         }
@@ -107,6 +111,7 @@ impl LeadAgents {
             tools: tools.names().collect(),
         };
         let prompt = system_prompt(&facts);
+        let middlewares = self.middlewares(options, &tools);
         Ok(AgentBuilder::new(model)
             .name(LEAD_AGENT)
             .system_prompt(prompt)
@@ -118,11 +123,11 @@ impl LeadAgents {
             })
             .patience(Patience { policy: spec.retry, breaker: Some(spec.breakers.of(&name)) })
             .tools(tools)
-            .middlewares(self.middlewares(options))
+            .middlewares(middlewares)
             .build())
     }
 
-    fn middlewares(&self, options: &LeadOptions) -> Vec<Arc<dyn Middleware>> {
+    fn middlewares(&self, options: &LeadOptions, tools: &ToolRegistry) -> Vec<Arc<dyn Middleware>> {
         let spec = &self.spec;
         let mut all: Vec<Arc<dyn Middleware>> = vec![
             Arc::new(ThreadDataMiddleware),
@@ -134,13 +139,16 @@ impl LeadAgents {
         if let Some(files) = &spec.files {
             all.push(Arc::new(UploadsMiddleware::new(files.clone())));
         }
+        if let Some(files) = &spec.files {
+            all.push(Arc::new(ViewImageMiddleware::new(files.clone())));
+        }
         if options.plan_mode {
             all.push(Arc::new(TodoMiddleware));
         }
         if spec.title.enabled {
             all.push(Arc::new(TitleMiddleware::new(&spec.title)));
         }
-        all.extend(spec.guards.middlewares(spec.files.as_ref()));
+        all.extend(spec.guards.middlewares(tools, spec.files.as_ref()));
         all.extend(spec.middlewares.iter().cloned());
         order::ordered(all)
     }
