@@ -54,6 +54,8 @@ pub mod kwargs {
     pub const SAFETY_TERMINATION: &str = "safety_termination";
     /// What of a file was read or written: its path and the digest of its content.
     pub const READ_MARK: &str = "deerflow_read_mark";
+    /// What `view_image` noted of a picture.
+    pub const VIEWED_IMAGE: &str = "deerflow_viewed_image";
     /// Marks a message that shows viewed images to the model.
     pub const VIEW_IMAGE_CONTEXT: &str = "deerflow_view_image_context";
     /// A person's answer to a question that the agent asked.

@@ -2,7 +2,8 @@
 //!
 //! Before hooks and wraps go down the list, after hooks up. So tool calls are paired before errors are caught; a question to
 //! the user is answered innermost, where nothing can run the tool first; a title is written after everything below it has had
-//! its say on the answer.
+//! its say on the answer. How an answer ended is judged first, then whether the run costs too much or goes in circles, and what is
+//! left of it is held against the plan last.
 
 use std::sync::Arc;
 
@@ -18,11 +19,18 @@ pub const ORDER: &[&str] = &[
     "SummarizationMiddleware",
     "DanglingToolCallMiddleware",
     "LLMErrorMiddleware",
+    "GuardrailMiddleware",
+    "ReadBeforeWriteMiddleware",
     "ToolErrorMiddleware",
     "TodoMiddleware",
+    "TokenUsageMiddleware",
     "TitleMiddleware",
+    "ViewImageMiddleware",
+    "SubagentLimitMiddleware",
     "LoopDetectionMiddleware",
+    "TokenBudgetMiddleware",
     CUSTOM,
+    "FinishGuardMiddleware",
     "ClarificationMiddleware",
 ];
 

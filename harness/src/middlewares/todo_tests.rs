@@ -40,7 +40,7 @@ async fn an_agent_that_answers_too_early_is_sent_back_twice_and_no_more() {
     for at in [2, 3] {
         let text = last(at).content.text();
         assert!(
-            last(at).name.as_deref() == Some("todo_completion_reminder") && text.contains("- [ ] two") && !text.contains("one"),
+            last(at).name.as_deref() == Some("todo_completion_reminder") && text.contains("- [ ] two") && !text.contains("] one"),
             "{text}"
         );
     }

@@ -36,8 +36,6 @@ pub struct ModelEntry {
     pub context_window: Option<u64>,
     /// Seconds without a chunk after which a stream counts as dead.
     pub stream_chunk_timeout: Option<f64>,
-    /// How many tokens fit into one call.
-    pub context_window: Option<u64>,
     /// What its tokens cost.
     pub pricing: Option<Pricing>,
     /// Entries that are asked, in order, when this one fails for good.

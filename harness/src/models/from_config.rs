@@ -35,7 +35,6 @@ impl From<&ModelConfig> for ModelEntry {
             thinking: config.thinking.as_ref().map(map),
             context_window: config.context_window,
             stream_chunk_timeout: config.stream_chunk_timeout,
-            context_window: config.context_window,
             pricing: config.pricing.as_ref().map(Pricing::from),
             fallback_models: config.fallback_models.clone(),
             api_key,

@@ -248,6 +248,19 @@ impl BlockingFiles {
         self.dirs.open(path.root()).and_then(|root| root.open_read(path.relative())).map_err(|fault| fault.at(path))
     }
 
+    /// Reads a whole file of at most `max_bytes`.
+    ///
+    /// # Errors
+    /// [`Fault::TooLarge`], and as [`open_read`](Self::open_read).
+    pub fn read_bytes(&self, path: &VirtualPath, max_bytes: u64) -> Result<Vec<u8>, FileError> {
+        let (file, facts) = self.open_read(path)?;
+        let mut content = Vec::new();
+        // The file may grow while it is read.
+        file.take(max_bytes.saturating_add(1)).read_to_end(&mut content).map_err(|error| Fault::from(error).at(path))?;
+        let bytes = facts.len().max(content.len() as u64);
+        if bytes > max_bytes { Err(Fault::TooLarge { bytes, limit: max_bytes }.at(path)) } else { Ok(content) }
+    }
+
     /// Removes a file. `false` when there was none.
     ///
     /// # Errors

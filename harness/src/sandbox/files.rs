@@ -155,6 +155,14 @@ impl ThreadFiles {
         self.run(path, BlockingFiles::open_read).await
     }
 
+    /// See [`BlockingFiles::read_bytes`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn read_bytes(&self, path: &VirtualPath, max_bytes: u64) -> Result<Vec<u8>, FileError> {
+        self.run(path, move |files, path| files.read_bytes(path, max_bytes)).await
+    }
+
     /// See [`BlockingFiles::remove_file`].
     ///
     /// # Errors

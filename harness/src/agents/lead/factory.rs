@@ -16,12 +16,12 @@ use crate::config::{SummarizationConfig, TitleConfig};
 use crate::middlewares::summarization::Compactor;
 use crate::middlewares::{
     ClarificationMiddleware, DanglingToolCallMiddleware, LlmErrorMiddleware, Middleware, SummarizationMiddleware, ThreadDataMiddleware,
-    TitleMiddleware, TodoMiddleware, ToolErrorMiddleware, UploadsMiddleware, order,
+    TitleMiddleware, TodoMiddleware, ToolErrorMiddleware, UploadsMiddleware, ViewImageMiddleware, order,
 };
 use crate::models::{AsideModels, Breakers, ModelCatalog, RetryPolicy};
 use crate::runtime::agent::{Agent, UnknownAssistant};
 use crate::sandbox::FileHome;
-use crate::tools::builtins::{ASK_CLARIFICATION, AskClarification, WriteTodos};
+use crate::tools::builtins::{ASK_CLARIFICATION, AskClarification, ViewImage, WriteTodos};
 use crate::tools::{ToolRegistry, erase};
 
 /// The lead agent's name as an assistant.
@@ -105,6 +105,10 @@ impl LeadAgents {
         if options.interactive {
             tools.add(erase(AskClarification));
         }
+        let seen_files = spec.files.as_ref().filter(|_| model.info().supports_vision);
+        if let Some(home) = seen_files {
+            tools.add(erase(ViewImage { home: home.clone() }));
+        }
         if options.plan_mode {
             tools.add(erase(WriteTodos));
         }
@@ -116,6 +120,7 @@ impl LeadAgents {
             tools: tools.names().collect(),
         };
         let prompt = system_prompt(&facts);
+        let middlewares = self.middlewares(options, &name, &tools);
         Ok(AgentBuilder::new(model)
             .name(LEAD_AGENT)
             .system_prompt(prompt)
@@ -127,12 +132,12 @@ impl LeadAgents {
             })
             .patience(Patience { policy: spec.retry, breaker: Some(spec.breakers.of(&name)) })
             .tools(tools)
-            .middlewares(self.middlewares(options, &name))
+            .middlewares(middlewares)
             .build())
     }
 
-    /// The middlewares of agents with this model.
-    fn middlewares(&self, options: &LeadOptions, model: &str) -> Vec<Arc<dyn Middleware>> {
+    /// The middlewares of agents with this model and these tools.
+    fn middlewares(&self, options: &LeadOptions, model: &str, tools: &ToolRegistry) -> Vec<Arc<dyn Middleware>> {
         let spec = &self.spec;
         let mut all: Vec<Arc<dyn Middleware>> = vec![
             Arc::new(ThreadDataMiddleware),
@@ -143,6 +148,7 @@ impl LeadAgents {
         ];
         if let Some(files) = &spec.files {
             all.push(Arc::new(UploadsMiddleware::new(files.clone())));
+            all.push(Arc::new(ViewImageMiddleware::new(files.clone())));
         }
         if options.plan_mode {
             all.push(Arc::new(TodoMiddleware));
@@ -154,7 +160,7 @@ impl LeadAgents {
         if spec.title.enabled {
             all.push(Arc::new(TitleMiddleware::new(&spec.title)));
         }
-        all.extend(spec.guards.middlewares(spec.files.as_ref()));
+        all.extend(spec.guards.middlewares(tools, spec.files.as_ref()));
         all.extend(spec.middlewares.iter().cloned());
         order::ordered(all)
     }

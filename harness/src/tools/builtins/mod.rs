@@ -5,6 +5,7 @@ mod ls;
 mod present_files;
 mod read_file;
 mod str_replace;
+mod view_image;
 mod write_file;
 mod write_todos;
 
@@ -13,6 +14,7 @@ pub use ls::Ls;
 pub use present_files::PresentFiles;
 pub use read_file::ReadFile;
 pub use str_replace::StrReplace;
+pub use view_image::{MAX_IMAGE_BYTES, VIEW_IMAGE, ViewImage};
 pub use write_file::WriteFile;
 pub use write_todos::{TODOS, Todo, TodoStatus, WRITE_TODOS, WriteTodos, WriteTodosArgs};
 

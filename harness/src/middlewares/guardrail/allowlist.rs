@@ -1,0 +1,33 @@
+//! Tools that may be called, and tools that may not.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::policy::{Decision, GuardrailPolicy, GuardrailRequest, PolicyError};
+
+/// Why a tool is not allowed.
+const NOT_ALLOWED: &str = "oap.tool_not_allowed";
+
+/// Decides by the tool's name alone. Denied ones win over allowed ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct AllowlistPolicy {
+    /// The only tools that may be called; null for any.
+    pub allowed_tools: Option<Vec<String>>,
+    /// Tools that may not.
+    pub denied_tools: Vec<String>,
+}
+
+#[async_trait]
+impl GuardrailPolicy for AllowlistPolicy {
+    async fn evaluate(&self, request: &GuardrailRequest<'_>) -> Result<Decision, PolicyError> {
+        let named = |tools: &[String]| tools.iter().any(|tool| tool == request.tool_name);
+        if named(&self.denied_tools) {
+            return Ok(Decision::deny(NOT_ALLOWED, "the tool is on the list of denied tools"));
+        }
+        match &self.allowed_tools {
+            Some(allowed) if !named(allowed) => Ok(Decision::deny(NOT_ALLOWED, "the tool is not on the list of allowed tools")),
+            _ => Ok(Decision::allow()),
+        }
+    }
+}

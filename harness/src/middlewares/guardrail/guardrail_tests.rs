@@ -1,0 +1,88 @@
+//! Which calls pass, what the model reads of the others, and what happens when nobody can tell.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::agents::AgentBuilder;
+use crate::agents::test_support::{ReplayModel, Reply, ask, calls};
+use crate::config::GuardrailProviderConfig;
+use crate::tools::builtins::WriteTodos;
+
+fn provider(kind: &str, config: Value) -> Arc<dyn GuardrailPolicy> {
+    let section: GuardrailProviderConfig = serde_json::from_value(json!({"use": kind, "config": config})).unwrap();
+    policy_of(&section)
+}
+
+/// The result of a call of `write_todos` under this policy.
+async fn result(policy: Arc<dyn GuardrailPolicy>, fail_closed: bool) -> String {
+    let model = ReplayModel::new([calls([("c", "write_todos", json!({"todos": []}))]), Reply::Say("done")]);
+    let guard = GuardrailMiddleware::new(policy, fail_closed, None);
+    let agent = AgentBuilder::new(model.clone()).tool(WriteTodos).middleware(guard).build();
+    let said = ask(&agent, "go").await;
+    assert_eq!((model.asked().len(), said.outcome.is_ok()), (2, true), "the run goes on");
+    said.state().messages()[2].content.text()
+}
+
+#[tokio::test]
+async fn lists_decide_by_name_and_denials_win() {
+    for (config, passes) in [
+        (json!({}), true),
+        (json!({"allowed_tools": null}), true),
+        (json!({"allowed_tools": ["write_todos"]}), true),
+        (json!({"allowed_tools": []}), false),
+        (json!({"allowed_tools": ["write_todos"], "denied_tools": ["write_todos"]}), false),
+    ] {
+        let text = result(provider("deerflow.guardrails.builtin:AllowlistProvider", config.clone()), true).await;
+        assert_eq!(text.starts_with("The todo list"), passes, "{config}: {text}");
+        assert_eq!(text.contains("write_todos was denied by the guardrails (oap.tool_not_allowed)"), !passes, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_first_rule_that_fits_decides() {
+    let deny = json!({"tools": ["write_*"], "users": ["ann"], "when": {"todos": "[[]]*"}, "action": "deny"});
+    let denied = json!({"tools": ["write_*"], "when": {"todos": "[]"}, "action": "deny", "code": "no.lists", "reason": "no lists here"});
+    for (config, wanted) in [
+        (json!({"rules": [deny.clone()]}), "The todo list"),
+        (json!({"rules": [denied.clone()]}), "Error: the call of write_todos was denied by the guardrails (no.lists): no lists here."),
+        (json!({"rules": [{"action": "allow"}, denied]}), "The todo list"),
+        (json!({"default": "deny"}), "Error: the call of write_todos was denied by the guardrails (rule.default_deny)"),
+        (json!({"default": "deny", "rules": [{"users": ["bob"], "action": "allow"}]}), "Error"),
+    ] {
+        let text = result(provider("rules", config.clone()), true).await;
+        assert!(text.starts_with(wanted), "{config}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_policy_that_fails_denies_or_allows_as_it_is_told() {
+    for policy in [provider("oap", json!({})), provider("rules", json!({"rules": [{"action": "maybe"}]})), Arc::new(Panics)] {
+        assert!(result(policy.clone(), true).await.contains("oap.evaluator_error"));
+        assert!(result(policy, false).await.starts_with("The todo list"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_never_answers_counts_as_one_that_fails() {
+    assert!(result(Arc::new(Silent), true).await.contains("oap.evaluator_error"));
+}
+
+#[derive(Debug)]
+struct Panics;
+
+#[async_trait]
+impl GuardrailPolicy for Panics {
+    async fn evaluate(&self, _request: &GuardrailRequest<'_>) -> Result<Decision, PolicyError> {
+        panic!("policy")
+    }
+}
+
+#[derive(Debug)]
+struct Silent;
+
+#[async_trait]
+impl GuardrailPolicy for Silent {
+    async fn evaluate(&self, _request: &GuardrailRequest<'_>) -> Result<Decision, PolicyError> {
+        std::future::pending().await
+    }
+}

@@ -1,0 +1,102 @@
+//! Lets an agent change only files whose present content it knows.
+//!
+//! A read marks its result with the digest of the whole file, a write that went well with that of the new content. A write to a
+//! file that is there needs the newest mark to fit; the marks stand in the conversation, so what was summarized away must be
+//! read again.
+
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::sync::Mutex;
+
+use super::middleware::{Hooks, Middleware};
+use super::next::ToolNext;
+use crate::messages::{Message, ToolCall, ToolStatus, kwargs};
+use crate::sandbox::{FileHome, LineRange, TextRead, ThreadFiles, VirtualPath};
+use crate::tools::{ToolContext, ToolError, ToolOutput};
+
+/// Files that are looked at side by side, at most.
+const LANES: usize = 64;
+
+/// The gate before `write_file` and `str_replace`.
+#[derive(Debug, Clone)]
+pub struct ReadBeforeWriteMiddleware {
+    files: FileHome,
+    /// A look at a file and the call that follows are one; files share lanes.
+    lanes: Arc<[Mutex<()>]>,
+}
+
+impl ReadBeforeWriteMiddleware {
+    /// Looks at the files of this home.
+    pub fn new(files: FileHome) -> Self {
+        Self { files, lanes: (0..LANES).map(|_| Mutex::new(())).collect() }
+    }
+
+    fn lane(&self, ctx: &ToolContext, path: &VirtualPath) -> &Mutex<()> {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((&ctx.run.thread_id, path));
+        &self.lanes[usize::try_from(hash % LANES as u64).unwrap_or_default()]
+    }
+}
+
+#[async_trait]
+impl Middleware for ReadBeforeWriteMiddleware {
+    fn name(&self) -> &str {
+        "ReadBeforeWriteMiddleware"
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks::WRAP_TOOL
+    }
+
+    async fn wrap_tool_call(&self, call: &ToolCall, ctx: &ToolContext, next: ToolNext<'_>) -> Result<ToolOutput, ToolError> {
+        let writes = match call.name.as_str() {
+            "read_file" => false,
+            "write_file" | "str_replace" => true,
+            _ => return next.run(call, ctx).await,
+        };
+        let Some(path) = call.args.get("path").and_then(Value::as_str).and_then(|raw| VirtualPath::parse(raw).ok()) else {
+            return next.run(call, ctx).await;
+        };
+        let files = self.files.thread(&ctx.run.actor.user_id, &ctx.run.thread_id);
+        let _alone = self.lane(ctx, &path).lock().await;
+        if writes && let Some(present) = digest(&files, &path).await {
+            let known = newest_mark(ctx.state.messages(), &path);
+            if known != Some(present.as_str()) {
+                let why = if known.is_some() { "has changed since you last read it" } else { "is there already, and you have not read it" };
+                return Ok(ToolOutput::error(format!("Error: {path} {why}. Read it with read_file, then make the change.")));
+            }
+        }
+        let mut output = next.run(call, ctx).await?;
+        if output.status == ToolStatus::Success
+            && !output.content.text().starts_with("Error:")
+            && let Some(present) = digest(&files, &path).await
+        {
+            let mark = json!({ "path": path.to_string(), "sha256": present });
+            output.additional_kwargs.insert(kwargs::READ_MARK.to_owned(), mark);
+        }
+        Ok(output)
+    }
+}
+
+/// The digest of the file's content; `None` where there is none, or it is no text: then nothing is known to protect.
+async fn digest(files: &ThreadFiles, path: &VirtualPath) -> Option<String> {
+    match files.read_text(path, LineRange::default()).await.ok()? {
+        TextRead::Text { text, .. } => Some(hex::encode(Sha256::digest(text.as_bytes()))),
+        TextRead::Empty => Some(hex::encode(Sha256::digest(b""))),
+        TextRead::StartPastEnd | TextRead::BadRange(_) => None,
+    }
+}
+
+/// What the agent knows of the file.
+fn newest_mark<'a>(messages: &'a [Message], path: &VirtualPath) -> Option<&'a str> {
+    let path = path.to_string();
+    let mut marks = messages.iter().rev().filter_map(|message| message.additional_kwargs.get(kwargs::READ_MARK));
+    marks.find(|mark| mark.get("path").and_then(Value::as_str) == Some(&path))?.get("sha256")?.as_str()
+}
+
+#[cfg(test)]
+#[path = "read_before_write_tests.rs"]
+mod tests;

@@ -1,0 +1,73 @@
+//! Which changes pass, and which must read first.
+
+use super::*;
+use crate::agents::AgentBuilder;
+use crate::agents::test_support::{ReplayModel, Reply, calls, fresh, run, state_of};
+use crate::ids::ThreadId;
+use crate::sandbox::{FileLimits, WriteMode};
+use crate::tools::builtins::{ReadFile, StrReplace, WriteFile};
+
+const PATH: &str = "/mnt/user-data/workspace/a.txt";
+
+fn path() -> VirtualPath {
+    VirtualPath::parse(PATH).unwrap()
+}
+
+struct House {
+    _dir: tempfile::TempDir,
+    home: FileHome,
+    past: Vec<Message>,
+}
+
+impl House {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        Self { home: FileHome::new(dir.path(), FileLimits::default()), _dir: dir, past: vec![Message::human("go")] }
+    }
+
+    async fn outside(&self, text: &str) {
+        let files = self.home.thread("ann", &ThreadId::parse("thread").unwrap());
+        files.write_text(&path(), text.to_owned(), WriteMode::Replace).await.unwrap();
+    }
+
+    /// The result of one call in the same conversation.
+    async fn call(&mut self, tool: &'static str, mut args: Value) -> String {
+        args["path"] = json!(PATH);
+        args["description"] = json!("d");
+        let home = || self.home.clone();
+        let agent = AgentBuilder::new(ReplayModel::new([calls([("c", tool, args)]), Reply::Say("ok")]))
+            .tool(ReadFile { home: home(), max_chars: 0 })
+            .tool(WriteFile { home: home() })
+            .tool(StrReplace { home: home() })
+            .middleware(ReadBeforeWriteMiddleware::new(home()))
+            .build();
+        let state = state_of(self.past.iter().map(|message| message.with(|body| body.id = None)));
+        let said = run(&agent, fresh(state), |_| {}).await;
+        self.past = said.state().messages().to_vec();
+        self.past[self.past.len() - 2].content.text()
+    }
+}
+
+#[tokio::test]
+async fn a_file_is_changed_only_by_who_knows_its_content() {
+    let mut house = House::new();
+    let edit = || json!({"old_str": "one", "new_str": "two"});
+    house.outside("one").await;
+    assert!(house.call("str_replace", edit()).await.contains("you have not read it"));
+    assert!(house.call("write_file", json!({"content": "x"})).await.contains("you have not read it"));
+    assert!(house.call("write_file", json!({"content": "x", "append": true})).await.contains("you have not read it"));
+    assert_eq!(house.call("read_file", json!({})).await, "one");
+    assert_eq!(house.call("str_replace", edit()).await, "OK");
+    assert_eq!(house.call("write_file", json!({"content": "three"})).await, "OK", "what one wrote one knows");
+    house.outside("four").await;
+    assert!(house.call("write_file", json!({"content": "five"})).await.contains("has changed since you last read it"));
+}
+
+#[tokio::test]
+async fn a_new_file_needs_no_reading_and_a_failed_write_marks_nothing() {
+    let mut house = House::new();
+    assert_eq!(house.call("write_file", json!({"content": "one"})).await, "OK");
+    assert!(house.call("str_replace", json!({"old_str": "zzz", "new_str": "y"})).await.starts_with("Error"));
+    assert_eq!(house.past.iter().filter(|message| message.additional_kwargs.contains_key(kwargs::READ_MARK)).count(), 1);
+    assert_eq!(newest_mark(&house.past, &VirtualPath::parse("/mnt/user-data/outputs/a.txt").unwrap()), None);
+}

@@ -1,0 +1,161 @@
+//! Bounds what a run costs: the model is told when most of its tokens are spent, and stopped when all of them are.
+//!
+//! Each answer carries what the run has spent up to it, so the sum outlives summaries of the conversation and processes.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::answers::{is_final, last_answer, reminder, since_user, stopped};
+use super::middleware::{HookOutcome, HookResult, Hooks, Middleware};
+use super::next::ModelNext;
+use crate::config::TokenBudgetConfig;
+use crate::messages::{Message, kwargs};
+use crate::models::{ModelError, ModelRequest};
+use crate::runtime::agent::RunContext;
+use crate::state::{StateUpdate, ThreadState};
+
+/// Why the run ended.
+const TOKEN_CAPPED: &str = "token_capped";
+/// The name of the warning.
+const WARNING: &str = "budget_warning";
+/// What the user reads when the budget is spent.
+const SPENT: &str = "I stopped here, because this run has used up its token budget. What stands above is what I have so far.";
+
+/// Keeps a run within its budget.
+#[derive(Debug, Clone, Default)]
+pub struct TokenBudgetMiddleware {
+    budget: TokenBudgetConfig,
+}
+
+/// Tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Spent {
+    input_tokens: u64,
+    output_tokens: u64,
+    total_tokens: u64,
+}
+
+impl Spent {
+    /// What the run had spent when it gave this answer.
+    fn by(answer: &Message) -> Option<Self> {
+        Self::deserialize(answer.additional_kwargs.get(kwargs::RUN_USAGE)?).ok()
+    }
+
+    fn and(self, answer: &Message) -> Self {
+        let Some(usage) = answer.usage() else { return self };
+        Self {
+            input_tokens: self.input_tokens.saturating_add(usage.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(usage.output_tokens),
+            total_tokens: self.total_tokens.saturating_add(usage.total()),
+        }
+    }
+}
+
+impl TokenBudgetMiddleware {
+    /// With this budget for every run.
+    pub fn new(budget: TokenBudgetConfig) -> Self {
+        Self { budget }
+    }
+
+    /// The share of the budget that is spent, of whichever limit is nearest.
+    fn share(&self, spent: Spent) -> f64 {
+        let share = |used: u64, limit: u64| used as f64 / limit.max(1) as f64;
+        let limits = [
+            Some(share(spent.total_tokens, self.budget.max_tokens)),
+            self.budget.max_input_tokens.map(|limit| share(spent.input_tokens, limit)),
+            self.budget.max_output_tokens.map(|limit| share(spent.output_tokens, limit)),
+        ];
+        limits.into_iter().flatten().fold(0.0, f64::max)
+    }
+}
+
+/// What the run had spent before its last answer. Answers of other runs do not count.
+fn spent_before(run: &[Message]) -> Spent {
+    let earlier = run.iter().rev().filter(|message| message.is_ai()).skip(1);
+    earlier.map(Spent::by).find_map(|spent| spent).unwrap_or_default()
+}
+
+#[async_trait]
+impl Middleware for TokenBudgetMiddleware {
+    fn name(&self) -> &str {
+        "TokenBudgetMiddleware"
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks::WRAP_MODEL | Hooks::AFTER_MODEL
+    }
+
+    async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
+        let run = since_user(&request.messages);
+        let (before, now) = (self.share(spent_before(run)), last_answer(run).and_then(Spent::by).map_or(0.0, |spent| self.share(spent)));
+        // Only the answer that crosses the line brings the warning, so it is given once.
+        if now >= self.budget.warn_threshold && before < self.budget.warn_threshold {
+            let text = format!(
+                "{:.0} % of this run's tokens are spent. Come to an end: finish what matters most, and answer with what you have.",
+                now * 100.0
+            );
+            request.messages.push(reminder(WARNING, &text));
+        }
+        next.run(request).await
+    }
+
+    async fn after_model(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
+        let run = since_user(state.messages());
+        let Some(answer) = last_answer(run).filter(|answer| answer.usage().is_some()) else { return Ok(HookOutcome::default()) };
+        let spent = spent_before(run).and(answer);
+        let over = self.share(spent) >= self.budget.hard_stop_threshold && !is_final(answer);
+        let judged = if over { stopped(answer, TOKEN_CAPPED, SPENT) } else { answer.clone() };
+        let counted = judged.with(|body| {
+            body.additional_kwargs.insert(kwargs::RUN_USAGE.to_owned(), json!(spent));
+        });
+        if over {
+            tracing::warn!(run_id = %ctx.run_id, thread_id = %ctx.thread_id, tokens = spent.total_tokens, "a run has spent its tokens");
+        }
+        Ok(HookOutcome { stop_reason: over.then(|| TOKEN_CAPPED.to_owned()), ..StateUpdate::messages([counted]).into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::AgentBuilder;
+    use crate::agents::test_support::{ReplayModel, Reply, ask, state_of};
+    use crate::messages::{MessageChunk, ToolCallChunk, UsageMetadata};
+
+    fn calling(input: u64, output: u64) -> Reply {
+        let usage = UsageMetadata { input_tokens: input, output_tokens: output, ..UsageMetadata::default() };
+        let piece =
+            ToolCallChunk { name: Some("look".into()), args: Some("{}".into()), id: Some("c".into()), index: 0, kind: "tool_call_chunk" };
+        Reply::Chunk(Box::new(MessageChunk { usage_metadata: Some(usage), tool_call_chunks: vec![piece], ..MessageChunk::empty("") }))
+    }
+
+    #[tokio::test]
+    async fn a_run_is_told_once_and_stopped_when_its_tokens_are_spent() {
+        let budget = TokenBudgetConfig { enabled: true, max_tokens: 1_000, ..TokenBudgetConfig::default() };
+        let model = ReplayModel::new([calling(200, 90)]);
+        let agent = AgentBuilder::new(model.clone()).middleware(TokenBudgetMiddleware::new(budget)).build();
+        let said = ask(&agent, "go").await;
+        assert_eq!(said.outcome.as_ref().unwrap().stop_reason.as_deref(), Some("token_capped"));
+        let asked = model.asked();
+        assert_eq!(asked.len(), 4);
+        let warned = |at: usize| asked[at].messages.last().unwrap().name.as_deref() == Some("budget_warning");
+        assert_eq!((0..4).filter(|at| warned(*at)).collect::<Vec<_>>(), [3]);
+        let last = said.state().messages().last().unwrap();
+        assert_eq!(last.additional_kwargs[kwargs::RUN_USAGE]["total_tokens"], 1_160);
+        assert!(last.tool_calls().is_empty() && last.content.text() == SPENT);
+    }
+
+    #[test]
+    fn the_nearest_limit_counts_and_a_new_question_begins_at_nothing() {
+        let budget = TokenBudgetConfig { max_output_tokens: Some(100), ..TokenBudgetConfig::default() };
+        let share = TokenBudgetMiddleware::new(budget).share(Spent { input_tokens: 900, output_tokens: 50, total_tokens: 950 });
+        assert!((share - 0.5).abs() < 1e-9);
+        let spent = Message::ai("a").with(|body| {
+            body.additional_kwargs.insert(kwargs::RUN_USAGE.to_owned(), json!(Spent { total_tokens: 7, ..Spent::default() }));
+        });
+        let state = state_of([Message::human("q"), spent, Message::ai("x"), Message::human("next"), Message::ai("b")]);
+        assert_eq!(spent_before(since_user(state.messages())), Spent::default());
+        assert_eq!(spent_before(&state.messages()[..3]).total_tokens, 7);
+    }
+}
