@@ -79,7 +79,7 @@ async fn chat_completions_do_a_turn_with_a_tool() {
         stream(&[delta(json!({"content": "Let me look.", "reasoning_content": "hm"})), delta(call), finish("tool_calls")]),
         stream(&[delta(json!({"content": "It is sunny."})), finish("stop")]),
     ];
-    for kind in ["openai", "deepseek", "ollama"] {
+    for kind in ["openai", "deepseek", "minimax"] {
         let (messages, asked) = turn(kind, json!({}), answers.clone()).await;
         assert_eq!(transcript(&messages), TALK, "{kind}");
         assert!(offers_the_tool(&asked[0]));
@@ -133,6 +133,21 @@ async fn gemini_does_a_turn_with_a_tool_and_gets_its_signatures_back() {
     let contents = asked[1]["contents"].as_array().unwrap();
     assert_eq!(contents[1]["parts"][1]["thoughtSignature"], "signed");
     assert_eq!(contents[2]["parts"][0]["functionResponse"]["response"]["result"], "sunny in Köln");
+}
+
+#[tokio::test]
+async fn ollama_does_a_turn_with_a_tool() {
+    let lines = |lines: &[Value]| Answer::Lines(lines.iter().map(|line| format!("{line}\n")).collect());
+    let call = json!({"tool_calls": [{"function": {"name": "weather", "arguments": {"city": "Köln"}}}]});
+    let answers = vec![
+        lines(&[json!({"message": {"content": "Let me look."}}), json!({"message": call}), json!({"done": true, "done_reason": "stop"})]),
+        lines(&[json!({"message": {"content": "It is sunny."}}), json!({"done": true, "done_reason": "stop"})]),
+    ];
+    let (messages, asked) = turn("ollama", json!({"num_ctx": 9000}), answers).await;
+    assert_eq!(transcript(&messages), TALK);
+    assert!(offers_the_tool(&asked[0]) && asked[0]["options"]["num_ctx"] == 9000);
+    let told = asked[1]["messages"].as_array().unwrap().last().unwrap();
+    assert_eq!(told, &json!({"role": "tool", "content": "sunny in Köln", "tool_name": "weather"}));
 }
 
 #[tokio::test]

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "providers")]
+use super::providers::over_http;
 use super::{ChatModel, ModelEntry, ModelInfo, ProviderKind, ScriptedModel};
 use crate::clock::Clock;
 
@@ -10,9 +12,9 @@ use crate::clock::Clock;
 pub(super) struct Parts {
     /// For waits that providers give as dates.
     #[cfg_attr(not(feature = "providers"), expect(dead_code, reason = "no provider of this build gives waits"))]
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     #[cfg(feature = "providers")]
-    http: std::sync::OnceLock<Result<super::http::SharedHttp, super::http::HttpUnavailable>>,
+    pub(super) http: std::sync::OnceLock<Result<super::http::SharedHttp, super::http::HttpUnavailable>>,
 }
 
 impl Parts {
@@ -57,59 +59,7 @@ fn supported() -> String {
     ProviderKind::all().filter(built).map(ProviderKind::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// How `kind` speaks chat completions, if it does.
-#[cfg(feature = "providers")]
-fn openai_dialect(kind: ProviderKind) -> Option<super::openai::Dialect> {
-    use super::openai::Dialect;
-    match kind {
-        ProviderKind::OpenAi => Some(Dialect::OPENAI),
-        ProviderKind::DeepSeek => Some(Dialect::DEEPSEEK),
-        ProviderKind::OpenAiCompatReplay | ProviderKind::MiMo | ProviderKind::StepFun => Some(Dialect::REASONING_REPLAY),
-        ProviderKind::Vllm => Some(Dialect::VLLM),
-        ProviderKind::MiniMax => Some(Dialect::MINIMAX),
-        ProviderKind::MindIe => Some(Dialect::MINDIE),
-        ProviderKind::Ollama => Some(Dialect::OLLAMA),
-        ProviderKind::Kimi => Some(Dialect::KIMI),
-        ProviderKind::Doubao => Some(Dialect::DOUBAO),
-        ProviderKind::Qwen => Some(Dialect::QWEN),
-        ProviderKind::OpenRouter => Some(Dialect::OPENROUTER),
-        _ => None,
-    }
-}
-
-/// A model behind HTTP, where `kind` has one.
-#[cfg(feature = "providers")]
-fn over_http(kind: ProviderKind, entry: &ModelEntry, info: ModelInfo, parts: &Parts) -> Option<Result<Arc<dyn ChatModel>, String>> {
-    use super::anthropic::Messages;
-    use super::gemini::GenerateContent;
-    use super::openai::ChatCompletions;
-    use super::responses::{Flavor, Responses};
-    let wants_responses = entry.extra.get("use_responses_api").is_some_and(|wanted| wanted == true);
-    match (kind, openai_dialect(kind)) {
-        (_, Some(_)) if wants_responses => Some(driven(Responses::of(entry, Flavor::OpenAi), entry, info, parts)),
-        (ProviderKind::Codex, None) => Some(driven(Responses::of(entry, Flavor::Codex), entry, info, parts)),
-        (_, Some(dialect)) => Some(driven(ChatCompletions::of(entry, dialect), entry, info, parts)),
-        (ProviderKind::Anthropic, None) => Some(driven(Messages::of(entry, false), entry, info, parts)),
-        (ProviderKind::Gemini, None) => Some(driven(GenerateContent::of(entry), entry, info, parts)),
-        (ProviderKind::Claude, None) => Some(driven(Messages::of(entry, true), entry, info, parts)),
-        _ => None,
-    }
-}
-
-/// The model that asks through a wire.
-#[cfg(feature = "providers")]
-fn driven<W: super::http::Wire>(
-    way: Result<(W, super::http::Endpoint), String>,
-    entry: &ModelEntry,
-    info: ModelInfo,
-    parts: &Parts,
-) -> Result<Arc<dyn ChatModel>, String> {
-    use super::http::{HttpChatModel, SharedHttp};
-    let (wire, endpoint) = way?;
-    let http = parts.http.get_or_init(SharedHttp::new).clone().map_err(|error| error.to_string())?;
-    Ok(Arc::new(HttpChatModel::new(entry.clone(), info, wire, endpoint, http, Arc::clone(&parts.clock))))
-}
-
+/// A model behind HTTP, in a build that has none.
 #[cfg(not(feature = "providers"))]
 fn over_http(_: ProviderKind, _: &ModelEntry, _: ModelInfo, _: &Parts) -> Option<Result<Arc<dyn ChatModel>, String>> {
     None

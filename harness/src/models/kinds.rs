@@ -28,7 +28,7 @@ pub enum ProviderKind {
     Claude,
     /// Google Gemini.
     Gemini,
-    /// An Ollama server.
+    /// Ollama's own API.
     Ollama,
     /// Kimi, of Moonshot.
     Kimi,

@@ -1,7 +1,7 @@
 //! Chat models: the port, what is asked and answered, and one folder per provider wire.
 //!
-//! To add a provider: 1. a folder with its request, its decoder (both pure) and a driver that implements [`ChatModel`];
-//! 2. a row in `kinds.rs`; 3. an arm in `factory.rs`, which nothing else repeats.
+//! To add a provider: 1. a folder with its request and the reader of its answers, both pure: an `http::Wire`, which `http`
+//! drives; 2. a row in `kinds.rs`; 3. an arm in `providers.rs`, which nothing else repeats.
 
 mod aside;
 mod breaker;
@@ -16,6 +16,8 @@ mod fallback;
 mod from_config;
 mod kinds;
 mod pricing;
+#[cfg(feature = "providers")]
+mod providers;
 mod request;
 mod retry;
 mod tokens;
@@ -26,6 +28,8 @@ mod anthropic;
 mod gemini;
 #[cfg(feature = "providers")]
 pub mod http;
+#[cfg(feature = "providers")]
+mod ollama;
 #[cfg(feature = "providers")]
 pub mod openai;
 #[cfg(feature = "providers")]

@@ -76,10 +76,20 @@ fn the_example_loads_with_its_comments_taken_off() {
             None => inside.push_str(&format!("{line}\n")),
         }
     }
-    let variables = ["OPENAI_API_KEY", "DATABASE_URL", "REDIS_URL", "TOKEN", "PROVISIONER_API_KEY", "DEERFLOW_WEBHOOK_SECRET"];
+    let variables = [
+        "OPENAI_API_KEY",
+        "OPENAI_API_KEY_2",
+        "ANTHROPIC_API_KEY",
+        "GEMINI_API_KEY",
+        "DATABASE_URL",
+        "REDIS_URL",
+        "TOKEN",
+        "PROVISIONER_API_KEY",
+        "DEERFLOW_WEBHOOK_SECRET",
+    ];
     let loaded = load_with(&inside, &variables.map(|name| (name, "value"))).unwrap_or_else(|error| panic!("{error}\n{inside}"));
     assert_eq!(loaded.warnings, [], "{inside}");
-    assert_eq!(loaded.config.models.len(), 2);
+    assert_eq!(loaded.config.models.len(), 6);
 }
 
 #[test]

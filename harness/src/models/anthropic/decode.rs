@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::PROVIDER;
 use super::event::{Delta, Event, Head, Usage};
+use super::{PROVIDER, SIGNATURE};
 use crate::messages::MessageChunk;
 use crate::models::http::{
     AnswerReader, CallPieces, Chunks, DecodeError, Ending, PROVIDER_PARTS_KWARG, Parts, Refused, add_reasoning, says_something,
@@ -30,8 +30,9 @@ pub(in crate::models) struct Reader {
 #[derive(Debug)]
 enum Open {
     Text,
+    /// A thought, by its length.
     Thinking {
-        thought: String,
+        bytes: usize,
         signature: String,
     },
     /// A call, by its place among the calls, and whether its arguments have come.
@@ -81,8 +82,10 @@ impl Reader {
                 Open::Text
             }
             Some("thinking") => {
-                add_reasoning(chunk, text("thinking"));
-                Open::Thinking { thought: text("thinking"), signature: text("signature") }
+                let begun = text("thinking");
+                let bytes = begun.len();
+                add_reasoning(chunk, begun);
+                Open::Thinking { bytes, signature: text("signature") }
             }
             Some("tool_use") => {
                 let at = self.calls.begin(&text("id"), &text("name"), chunk);
@@ -104,9 +107,9 @@ impl Reader {
 
     fn delta(&mut self, index: u64, delta: Delta, chunk: &mut MessageChunk) {
         match self.open.get_mut(&index) {
-            Some(Open::Thinking { thought, signature }) => {
+            Some(Open::Thinking { bytes, signature }) => {
                 let piece = delta.thinking.unwrap_or_default();
-                thought.push_str(&piece);
+                *bytes += piece.len();
                 add_reasoning(chunk, piece);
                 signature.push_str(&delta.signature.unwrap_or_default());
             }
@@ -123,8 +126,8 @@ impl Reader {
     fn end(&mut self, open: Open, chunk: &mut MessageChunk) {
         match open {
             Open::Text => {}
-            Open::Thinking { thought, signature } => {
-                self.parts.own(json!({"type": "thinking", "thinking": thought, "signature": signature}));
+            Open::Thinking { bytes, signature } => {
+                self.parts.thought(bytes, Map::from_iter([(SIGNATURE.to_owned(), Value::String(signature))]));
             }
             Open::Call { at, input, streamed } => {
                 // Servers that do not stream arguments give them with the beginning.

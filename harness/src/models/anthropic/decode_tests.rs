@@ -82,7 +82,7 @@ fn a_recorded_stream_adds_up_to_its_message() {
     assert_eq!(
         message.additional_kwargs["provider_parts"],
         json!({"provider": "anthropic", "parts": [
-            {"type": "own", "value": {"type": "thinking", "thinking": "Höm, 世界", "signature": "c2ln"}},
+            {"type": "thought", "bytes": 12, "extras": {"signature": "c2ln"}},
             {"type": "own", "value": {"type": "redacted_thinking", "data": "enc"}},
             {"type": "text", "bytes": 12},
             {"type": "call", "id": "a"},
@@ -126,7 +126,8 @@ fn what_is_streamed_adds_up() {
 #[test]
 fn a_whole_message_is_read_like_a_stream() {
     let body = json!({"type": "message", "model": "claude-x", "stop_reason": "max_tokens", "usage": {"input_tokens": 1, "output_tokens": 2},
-        "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "so"},
+        "content": [{"type": "thinking", "thinking": "h", "signature": "s"}, {"type": "thinking", "thinking": "m", "signature": "t"},
+            {"type": "text", "text": "so"},
             {"type": "tool_use", "id": "", "name": "ls", "input": {"x": 1}}]});
     let message = message_of_whole(reader, &body);
     assert_eq!((message.content.text().as_str(), &message.additional_kwargs["reasoning_content"]), ("so", &json!("hm")));

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::PROVIDER;
+use super::{PROVIDER, SIGNATURE};
 use crate::messages::{Content, Message, MessageKind, ToolStatus};
 use crate::models::ModelRequest;
 use crate::models::http::{Block, Image, Said, blocks, push_turn, said, wire_id};
@@ -66,6 +66,7 @@ fn answer(message: &Message) -> Vec<Value> {
     });
     let own = said(message, &whole, PROVIDER).into_iter().filter_map(|part| match part {
         Said::Text(said, _) => (!said.is_empty()).then(|| text(said)),
+        Said::Thought(thought, signed) => Some(json!({"type": "thinking", "thinking": thought, SIGNATURE: signed.get(SIGNATURE)})),
         Said::Own(block) => Some(block),
         Said::Call(call, _) => Some(tool_use(&call.id, &call.name, &call.args)),
         Said::Invalid(call) => {

@@ -17,6 +17,8 @@ use super::{ModelEntry, ModelRequest};
 
 /// The word in `model_provider`.
 const PROVIDER: &str = "anthropic";
+/// What signs a thought.
+const SIGNATURE: &str = "signature";
 const API_VERSION: &str = "2023-06-01";
 /// What a call that signs in with a person's token must say.
 const SIGN_IN_BETA: &str = "oauth-2025-04-20";

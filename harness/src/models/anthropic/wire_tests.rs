@@ -21,6 +21,7 @@ fn calling(calls: Vec<ToolCall>, parts: Value) -> Message {
     let kind = MessageKind::Ai { tool_calls: calls, invalid_tool_calls: vec![], usage_metadata: None };
     let mut body = MessageBody::new(kind, "so");
     body.additional_kwargs.insert("provider_parts".to_owned(), json!({"provider": "anthropic", "parts": parts}));
+    body.additional_kwargs.insert("reasoning_content".to_owned(), json!("hm"));
     body.into()
 }
 
@@ -28,7 +29,8 @@ fn calling(calls: Vec<ToolCall>, parts: Value) -> Message {
 fn a_conversation_becomes_turns_with_thoughts_and_results_in_place() {
     let (a, b) = (ToolCall::new("functions.ls:0", "ls", Map::new()), ToolCall::new("b", "sh", Map::new()));
     let thought = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
-    let parts = json!([{"type": "own", "value": thought}, {"type": "text", "bytes": 2}, {"type": "call", "id": "functions.ls:0"}, {"type": "call", "id": "b"}]);
+    let signed = json!({"type": "thought", "bytes": 2, "extras": {"signature": "s"}});
+    let parts = json!([signed, {"type": "text", "bytes": 2}, {"type": "call", "id": "functions.ls:0"}, {"type": "call", "id": "b"}]);
     let image = Content::Blocks(vec![json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}})]);
     let messages = vec![
         Message::human("hi"),

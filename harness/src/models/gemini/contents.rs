@@ -67,6 +67,7 @@ fn answer(message: &Message) -> Vec<Value> {
             Some(json!({"functionCall": {"name": call.name, "id": call.id, "args": args}}))
         }
         Said::Own(part) => Some(part),
+        Said::Thought(..) => None,
     };
     said(message, &text, PROVIDER).into_iter().filter_map(as_part).collect()
 }

@@ -119,7 +119,7 @@ impl<W: Wire> Answer<W> {
             decoded: Chunks::new(),
             ready: VecDeque::new(),
             deadline: Instant::now() + asker.endpoint.limits.whole,
-            streamed: !kind.contains("json"),
+            streamed: !kind.contains("json") || kind.contains("ndjson"),
             over: false,
             fault: None,
         };

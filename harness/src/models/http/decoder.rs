@@ -41,6 +41,9 @@ pub(in crate::models) type Chunks = Vec<MessageChunk>;
 
 /// Reads the answers of one wire. Pure; never panics, whatever it is given. After its closing chunk it says nothing more.
 pub(in crate::models) trait AnswerReader: Send {
+    /// Whether each line of a stream is an event, in place of server-sent events.
+    const LINES: bool = false;
+
     /// Takes the payload of one event.
     fn event(&mut self, payload: &[u8], out: &mut Chunks) -> Result<(), DecodeError>;
     /// Takes an answer that was not streamed.
@@ -63,7 +66,8 @@ pub(in crate::models) struct Decoder<R> {
 
 impl<R: AnswerReader> Decoder<R> {
     pub(in crate::models) fn new(reader: R) -> Self {
-        Self { cutter: EventCutter::default(), reader, events: 0 }
+        let cutter = if R::LINES { EventCutter::of_lines() } else { EventCutter::default() };
+        Self { cutter, reader, events: 0 }
     }
 
     /// Takes bytes of the stream and adds what they say to `out`.

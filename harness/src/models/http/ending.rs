@@ -68,9 +68,15 @@ impl Ending {
 }
 
 /// Adds a piece of reasoning, if there is any.
-pub(in crate::models) fn add_reasoning(chunk: &mut MessageChunk, reasoning: String) {
-    if !reasoning.is_empty() {
-        chunk.additional_kwargs.insert(kwargs::REASONING_CONTENT.to_owned(), Value::String(reasoning));
+pub(in crate::models) fn add_reasoning(chunk: &mut MessageChunk, piece: String) {
+    if piece.is_empty() {
+        return;
+    }
+    match chunk.additional_kwargs.get_mut(kwargs::REASONING_CONTENT) {
+        Some(Value::String(reasoning)) => reasoning.push_str(&piece),
+        _ => {
+            chunk.additional_kwargs.insert(kwargs::REASONING_CONTENT.to_owned(), Value::String(piece));
+        }
     }
 }
 

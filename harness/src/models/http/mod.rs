@@ -17,6 +17,7 @@ mod settings;
 mod sse;
 #[cfg(test)]
 pub(crate) mod test_server;
+mod think;
 mod wire;
 #[cfg(test)]
 pub(in crate::models) mod wire_kit;
@@ -33,4 +34,5 @@ pub(in crate::models) use parts::{PROVIDER_PARTS_KWARG, Parts, Said, said};
 pub(in crate::models) use refused::Refused;
 pub(in crate::models) use retry_after::retry_after;
 pub(in crate::models) use settings::Settings;
+pub(in crate::models) use think::ThinkSplitter;
 pub(in crate::models) use wire::{Call, Wire, bearer};

@@ -1,12 +1,12 @@
 //! The order in which a model said its answer, and what only its provider understands of it: thoughts with signatures and the
 //! like, which some providers want back exactly where they were.
 //!
-//! A message holds text and calls. Its parts beside it name them by length and id, so nothing is kept twice.
+//! A message holds text, reasoning and calls. Its parts beside it name them by length and id, so that none is kept twice.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::messages::{InvalidToolCall, Message, MessageKind, ToolCall};
+use crate::messages::{InvalidToolCall, Message, MessageKind, ToolCall, kwargs};
 
 /// Where a message keeps its parts, in its `additional_kwargs`.
 pub(in crate::models) const PROVIDER_PARTS_KWARG: &str = "provider_parts";
@@ -17,6 +17,12 @@ pub(in crate::models) const PROVIDER_PARTS_KWARG: &str = "provider_parts";
 enum Part {
     /// So many bytes of the message's text.
     Text {
+        bytes: usize,
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        extras: Map<String, Value>,
+    },
+    /// So many bytes of the message's reasoning.
+    Thought {
         bytes: usize,
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         extras: Map<String, Value>,
@@ -53,6 +59,11 @@ impl Parts {
         self.0.push(Part::Text { bytes: piece.len(), extras });
     }
 
+    /// A thought has ended that was so long, and is wanted back.
+    pub(in crate::models) fn thought(&mut self, bytes: usize, extras: Map<String, Value>) {
+        self.0.push(Part::Thought { bytes, extras });
+    }
+
     /// A call was made.
     pub(in crate::models) fn call(&mut self, id: &str, extras: Map<String, Value>) {
         self.0.push(Part::Call { id: id.to_owned(), extras });
@@ -67,7 +78,7 @@ impl Parts {
     pub(in crate::models) fn into_kwarg(self, provider: &str) -> Option<Value> {
         let plain = |part: &Part| match part {
             Part::Text { extras, .. } | Part::Call { extras, .. } => extras.is_empty(),
-            Part::Own { .. } => false,
+            Part::Thought { .. } | Part::Own { .. } => false,
         };
         (!self.0.iter().all(plain)).then(|| json!({"provider": provider, "parts": self.0}))
     }
@@ -78,6 +89,8 @@ impl Parts {
 pub(in crate::models) enum Said<'a> {
     /// Text.
     Text(&'a str, Map<String, Value>),
+    /// A thought.
+    Thought(&'a str, Map<String, Value>),
     /// A call.
     Call(&'a ToolCall, Map<String, Value>),
     /// A call whose arguments nobody could read.
@@ -91,18 +104,29 @@ pub(in crate::models) enum Said<'a> {
 pub(in crate::models) fn said<'a>(message: &'a Message, text: &'a str, provider: &str) -> Vec<Said<'a>> {
     let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &message.kind else { return vec![] };
     let parts = message.additional_kwargs.get(PROVIDER_PARTS_KWARG).and_then(|kept| parts_of(kept, provider)).unwrap_or_default();
-    let lengths: usize = parts.iter().map(|part| if let Part::Text { bytes, .. } = part { *bytes } else { 0 }).sum();
-    let (unchanged, mut rest, mut open) = (lengths == text.len(), text, vec![true; tool_calls.len()]);
+    let reasoning = message.additional_kwargs.get(kwargs::REASONING_CONTENT).and_then(Value::as_str).unwrap_or_default();
+    let length = |of: fn(&Part) -> usize| parts.iter().map(of).sum::<usize>();
+    let unchanged = length(|part| if let Part::Text { bytes, .. } = part { *bytes } else { 0 }) == text.len();
+    // A signature holds for the whole thought alone.
+    let kept_thoughts = length(|part| if let Part::Thought { bytes, .. } = part { *bytes } else { 0 }) == reasoning.len();
+    let (mut rest, mut thoughts, mut open) = (text, reasoning, vec![true; tool_calls.len()]);
     let mut said = Vec::with_capacity(parts.len() + tool_calls.len() + 1);
     for part in parts {
         match part {
             Part::Own { value } => said.push(Said::Own(value)),
-            Part::Text { bytes, extras } if unchanged && rest.is_char_boundary(bytes) => {
-                let (here, after) = rest.split_at(bytes);
-                rest = after;
-                said.push(Said::Text(here, extras));
+            Part::Thought { bytes, extras } => {
+                if kept_thoughts && let Some((here, after)) = thoughts.split_at_checked(bytes) {
+                    thoughts = after;
+                    said.push(Said::Thought(here, extras));
+                }
             }
-            Part::Text { .. } => flush(&mut rest, &mut said),
+            Part::Text { bytes, extras } => match rest.split_at_checked(bytes).filter(|_| unchanged) {
+                Some((here, after)) => {
+                    rest = after;
+                    said.push(Said::Text(here, extras));
+                }
+                None => flush(&mut rest, &mut said),
+            },
             Part::Call { id, extras } => {
                 if !unchanged {
                     flush(&mut rest, &mut said);
@@ -152,6 +176,7 @@ mod tests {
             Said::Text(text, extras) => format!("text {text}{}", if extras.is_empty() { "" } else { "+" }),
             Said::Call(call, _) => format!("call {}", call.id),
             Said::Invalid(_) => "invalid".to_owned(),
+            Said::Thought(text, _) => format!("thought {text}"),
             Said::Own(value) => format!("own {value}"),
         };
         said(message, &text, provider).into_iter().map(show).collect()
@@ -180,6 +205,22 @@ mod tests {
     fn what_was_changed_since_is_said_as_it_is_now() {
         assert_eq!(shown(&answer("other text", &[], parts()), "p"), ["own 1", "text other text", "own 2"]);
         assert_eq!(shown(&answer("", &["x"], parts()), "p"), ["own 1", "own 2", "call x"]);
+    }
+
+    #[test]
+    fn thoughts_are_said_whole_or_not_at_all() {
+        let mut parts = Parts::default();
+        parts.thought(2, Map::new());
+        parts.text("a");
+        parts.thought(1, Map::new());
+        let message = answer("a", &[], parts);
+        let thinking = |text: &str| {
+            let text = json!(text);
+            shown(&message.with(|body| drop(body.additional_kwargs.insert(kwargs::REASONING_CONTENT.to_owned(), text))), "p")
+        };
+        assert_eq!(thinking("üb"), ["thought ü", "text a", "thought b"]);
+        assert_eq!(thinking("changed"), ["text a"]);
+        assert_eq!(shown(&message, "p"), ["text a"]);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Cuts a byte stream into the `data` payloads of its server-sent events. Pure: any split of the bytes gives the same payloads.
+//! Cuts a byte stream into the payloads of its events: server-sent ones, or a line each. Pure: any split of the bytes gives
+//! the same payloads.
 
 /// An event longer than this is refused: nothing a model says in one event comes near it.
 pub(in crate::models) const LONGEST_EVENT: usize = 8 << 20;
@@ -12,6 +13,8 @@ pub(in crate::models) struct EventTooLong;
 /// Collects lines and events. Only `data` fields matter here; comments and other fields are passed over.
 #[derive(Debug, Default)]
 pub(in crate::models) struct EventCutter {
+    /// Each line is a payload of its own, as in NDJSON.
+    bare_lines: bool,
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
@@ -20,6 +23,11 @@ pub(in crate::models) struct EventCutter {
 }
 
 impl EventCutter {
+    /// A cutter of a stream in which each line is a payload.
+    pub(in crate::models) fn of_lines() -> Self {
+        Self { bare_lines: true, ..Self::default() }
+    }
+
     /// Takes bytes in and hands every finished payload to `sink`, which may stop it by an error.
     pub(in crate::models) fn push<E: From<EventTooLong>>(
         &mut self,
@@ -45,6 +53,9 @@ impl EventCutter {
 
     /// What stands in an event that the end of the stream left open.
     pub(in crate::models) fn rest(&mut self) -> Option<Vec<u8>> {
+        if self.bare_lines {
+            return Some(std::mem::take(&mut self.line)).filter(|line| !line.is_empty());
+        }
         let mut rest = None;
         let line: Result<(), EventTooLong> = self.end_line(&mut |_: &[u8]| Ok(()));
         if line.is_ok() && self.has_data {
@@ -65,6 +76,11 @@ impl EventCutter {
         let mut line = self.line.as_slice();
         if !std::mem::replace(&mut self.past_first_line, true) {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
+        if self.bare_lines {
+            let outcome = if line.is_empty() { Ok(()) } else { sink(line) };
+            self.line.clear();
+            return outcome;
         }
         if line.is_empty() {
             let outcome = if std::mem::take(&mut self.has_data) { sink(&self.data) } else { Ok(()) };
@@ -109,6 +125,20 @@ mod tests {
     #[test]
     fn payloads_are_cut_at_every_kind_of_line_end() {
         assert_eq!(cut(&[SAMPLE.as_bytes()]), ["a", "b\nc", "d", "rest ü"]);
+    }
+
+    #[test]
+    fn lines_can_be_payloads_themselves() {
+        let mut cutter = EventCutter::of_lines();
+        let mut lines = Vec::new();
+        for piece in ["{1", "}\r\n\n{2}\nda", "ta: x"] {
+            let kept: Result<(), EventTooLong> = cutter.push(piece.as_bytes(), |line| {
+                lines.push(String::from_utf8_lossy(line).into_owned());
+                Ok(())
+            });
+            kept.unwrap();
+        }
+        assert_eq!((lines, cutter.rest()), (vec!["{1}".to_owned(), "{2}".to_owned()], Some(b"data: x".to_vec())));
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub(crate) enum Answer {
     Bytewise(String),
     /// A stream that comes at once.
     Stream(String),
+    /// A stream of lines.
+    Lines(String),
     /// A stream that breaks off in the middle of what it promised.
     Broken(String),
     /// A status, further header lines, and a JSON body.
@@ -57,6 +59,10 @@ impl Answer {
                 bytes
             }
             Self::Stream(text) => format!("{HEAD}content-length: {}\r\n\r\n{text}", text.len()).into_bytes(),
+            Self::Lines(text) => {
+                let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/x-ndjson\r\n";
+                format!("{head}content-length: {}\r\n\r\n{text}", text.len()).into_bytes()
+            }
             Self::Broken(text) => format!("{HEAD}content-length: {}\r\n\r\n{text}", text.len() + 9).into_bytes(),
             Self::Json(status, headers, body) => {
                 let body = body.to_string();

@@ -29,7 +29,7 @@ impl Wire for ChatCompletions {
 
     fn call(&self, request: &ModelRequest, settings: &Map<String, Value>, endpoint: &Endpoint, key: Option<&Credential>) -> Call {
         Call {
-            url: endpoint.url(self.dialect.path),
+            url: endpoint.url(&["chat", "completions"]),
             headers: key.map(bearer).into_iter().collect(),
             body: wire::body(&self.model, settings, request, self.dialect),
         }

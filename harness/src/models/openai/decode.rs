@@ -6,9 +6,8 @@ use super::calls::{CallTable, TooManyCalls};
 use super::dialect::Dialect;
 use super::event::{CallDelta, Choice, Event};
 use super::text_calls::take_calls;
-use super::think::ThinkSplitter;
 use crate::messages::MessageChunk;
-use crate::models::http::{AnswerReader, Chunks, DecodeError, Ending, Refused, add_reasoning, says_something};
+use crate::models::http::{AnswerReader, Chunks, DecodeError, Ending, Refused, ThinkSplitter, add_reasoning, says_something};
 
 impl From<TooManyCalls> for DecodeError {
     fn from(_: TooManyCalls) -> Self {

@@ -17,8 +17,6 @@ pub(in crate::models) struct Dialect {
     pub(in crate::models) provider: &'static str,
     /// Where the server lives when the entry does not say.
     pub(in crate::models) site: Site,
-    /// What stands behind a base address.
-    pub(in crate::models) path: &'static [&'static str],
     /// The field in which a past answer's reasoning is sent back, for servers that want it.
     pub(in crate::models) reasoning_field: Option<&'static str>,
     /// Reasoning goes back as the list of details that it came as.
@@ -48,7 +46,6 @@ impl Dialect {
     pub(in crate::models) const OPENAI: Self = Self {
         provider: "openai",
         site: SERVER,
-        path: &["chat", "completions"],
         reasoning_field: None,
         returns_reasoning_details: false,
         returns_call_extras: false,
@@ -114,15 +111,9 @@ impl Dialect {
         parts_think_tags: true,
         ..Self::OPENAI
     };
-    /// Ollama.
-    pub(in crate::models) const OLLAMA: Self = Self {
-        provider: "ollama",
-        site: Site { open: true, ..at("http://localhost:11434", "OLLAMA_API_KEY") },
-        path: &["v1", "chat", "completions"],
-        reads_ollama_names: true,
-        parts_think_tags: true,
-        ..Self::OPENAI
-    };
+    /// Ollama's compatible side; it cannot be told how long the context is.
+    pub(in crate::models) const OLLAMA: Self =
+        Self { provider: "ollama", site: ANYWHERE, reads_ollama_names: true, parts_think_tags: true, ..Self::OPENAI };
 }
 
 const ANYWHERE: Site = Site { base_url: None, ..SERVER };

@@ -9,7 +9,6 @@ mod dialect;
 mod embeddings;
 mod event;
 mod text_calls;
-mod think;
 mod wire;
 
 pub(in crate::models) use chat::ChatCompletions;

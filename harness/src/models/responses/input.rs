@@ -51,6 +51,7 @@ fn answer(message: &Message, provider: &str) -> Vec<Value> {
             Some(function_call(call.id.as_deref().unwrap_or_default(), call.name.as_deref().unwrap_or_default(), arguments))
         }
         Said::Own(item) => Some(item),
+        Said::Thought(..) => None,
     };
     said(message, &text, provider).into_iter().filter_map(as_item).collect()
 }

@@ -14,24 +14,17 @@ use self::request::body;
 use super::http::{Call, Credential, Endpoint, Site, Wire, bearer};
 use super::{ModelEntry, ModelRequest};
 
-const OPENAI: Site = Site {
-    base_url: Some("https://api.openai.com/v1"),
-    open: false,
-    key_names: &["api_key", "openai_api_key"],
-    key_variable: "OPENAI_API_KEY",
-    instead: "",
-};
-
 const CODEX: Site = Site {
     base_url: Some("https://chatgpt.com/backend-api/codex"),
+    open: false,
+    key_names: &["api_key", "openai_api_key"],
     key_variable: "CODEX_ACCESS_TOKEN",
     instead: ", or a `credentials_path`: the auth.json that `codex login` writes",
-    ..OPENAI
 };
 
 /// Who speaks the responses API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::models) enum Flavor {
+enum Flavor {
     /// OpenAI and servers compatible with it.
     OpenAi,
     /// Codex, which people sign in to: it takes instructions apart, streams always and chooses the answer's length itself.
@@ -60,12 +53,20 @@ pub(in crate::models) struct Responses {
 }
 
 impl Responses {
-    /// The wire of `entry`, and the way to its server.
-    pub(in crate::models) fn of(entry: &ModelEntry, flavor: Flavor) -> Result<(Self, Endpoint), String> {
-        let endpoint = Endpoint::read(entry, if flavor == Flavor::Codex { CODEX } else { OPENAI })?;
+    /// The wire of `entry`, and the way to its server, which is one of `site` unless the entry says otherwise.
+    pub(in crate::models) fn of(entry: &ModelEntry, site: Site) -> Result<(Self, Endpoint), String> {
+        Self::read(entry, site, Flavor::OpenAi)
+    }
+
+    /// The same for Codex.
+    pub(in crate::models) fn of_codex(entry: &ModelEntry) -> Result<(Self, Endpoint), String> {
+        Self::read(entry, CODEX, Flavor::Codex)
+    }
+
+    fn read(entry: &ModelEntry, site: Site, flavor: Flavor) -> Result<(Self, Endpoint), String> {
         let reasons = flavor == Flavor::Codex || entry.supports_thinking || entry.supports_reasoning_effort;
         let account = entry.extra.get("account_id").and_then(Value::as_str).map(str::to_owned);
-        Ok((Self { model: entry.model.clone(), flavor, reasons, account }, endpoint))
+        Ok((Self { model: entry.model.clone(), flavor, reasons, account }, Endpoint::read(entry, site)?))
     }
 }
 

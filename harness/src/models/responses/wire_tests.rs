@@ -15,7 +15,7 @@ fn sent(extra: Value, flavor: Flavor, supports: bool, request: &ModelRequest) ->
         extra: extra.as_object().unwrap().clone(),
         ..ModelEntry::new("e", "openai", "gpt-x")
     };
-    let (wire, endpoint) = Responses::of(&ModelEntry { api_key: Some("key".into()), ..entry.clone() }, flavor).unwrap();
+    let (wire, endpoint) = Responses::read(&ModelEntry { api_key: Some("key".into()), ..entry.clone() }, CODEX, flavor).unwrap();
     wire.call(request, &entry.settings_for(request).unwrap(), &endpoint, None).body
 }
 

@@ -17,14 +17,14 @@ enum Place {
 
 /// What a piece of text adds.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Parts {
-    pub(super) thoughts: String,
-    pub(super) answer: String,
+pub(in crate::models) struct Parts {
+    pub(in crate::models) thoughts: String,
+    pub(in crate::models) answer: String,
 }
 
 /// Splits one answer's text.
 #[derive(Debug)]
-pub(super) struct ThinkSplitter {
+pub(in crate::models) struct ThinkSplitter {
     place: Place,
     /// What may still turn out to be a tag.
     held: String,
@@ -38,7 +38,7 @@ impl Default for ThinkSplitter {
 
 impl ThinkSplitter {
     /// Takes a piece of text in.
-    pub(super) fn push(&mut self, piece: &str) -> Parts {
+    pub(in crate::models) fn push(&mut self, piece: &str) -> Parts {
         let mut text = std::mem::take(&mut self.held) + piece;
         let mut parts = Parts::default();
         if self.place == Place::Start {
@@ -79,7 +79,7 @@ impl ThinkSplitter {
     }
 
     /// Takes the end of the text: what was held back is what it looked like.
-    pub(super) fn end(&mut self) -> Parts {
+    pub(in crate::models) fn end(&mut self) -> Parts {
         let held = std::mem::take(&mut self.held);
         match self.place {
             Place::Thoughts => Parts { thoughts: held, ..Parts::default() },
