@@ -16,6 +16,7 @@ use harness::tools::{DynTool, ToolRegistry, erase};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
+use super::custom_agents::FileCustomAgents;
 use crate::config::ConfigHandle;
 
 /// The assistants of the configuration in force. `testing` says whether the agents of test setups may be among them.
@@ -60,6 +61,8 @@ impl ConfiguredAgents {
             retry: RetryPolicy::from(&config.llm_call),
             breakers: Arc::new(Breakers::new(BreakerPolicy::from(&config.circuit_breaker))),
             tools: self.tools(config),
+            tool_groups: config.tools.iter().map(|tool| (tool.name.clone(), tool.group.clone())).collect(),
+            custom: Some(Arc::new(FileCustomAgents::new(self.files.home()))),
             files: Some(self.files.clone()),
             title: config.title.clone(),
             guards: Guards::from(config),

@@ -3,6 +3,7 @@
 mod agents;
 mod bridge;
 mod catalog;
+mod custom_agents;
 mod expiry;
 mod items;
 pub mod keys;
