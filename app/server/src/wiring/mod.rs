@@ -5,6 +5,7 @@ mod bridge;
 mod catalog;
 mod custom_agents;
 mod expiry;
+mod guardrails;
 mod items;
 pub mod keys;
 mod limits;

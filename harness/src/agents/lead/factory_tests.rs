@@ -114,3 +114,19 @@ fn only_runs_with_a_person_can_ask() {
     let alone = agents.agent(&options(json!({"non_interactive": true}))).now_or_never().unwrap().unwrap();
     assert!(!Arc::ptr_eq(&alone, &agents.agent(&Map::new()).now_or_never().unwrap().unwrap()));
 }
+
+#[test]
+fn with_everything_on_the_chain_is_the_order_without_strangers() {
+    let catalog = ModelCatalog::new([], Arc::new(SystemClock)).with_model(Arc::new(ScriptedModel::default()));
+    let mut spec = LeadAgentSpec::new(Arc::new(catalog));
+    spec.files = Some(FileHome::new(std::path::Path::new("/nowhere"), crate::sandbox::FileLimits::default()));
+    spec.guards.guardrails = serde_json::from_value(json!({"enabled": true, "provider": {"use": "allowlist"}})).unwrap();
+    spec.guards.token_budget.enabled = true;
+    let agents = LeadAgents::new(spec);
+    let chain = agents.middlewares(&LeadOptions::read(&options(json!({"is_plan_mode": true}))), &ToolRegistry::new());
+    let names: Vec<&str> = chain.iter().map(|middleware| middleware.name()).collect();
+    let known: Vec<&str> = order::ORDER.iter().copied().filter(|name| names.contains(name)).collect();
+    assert_eq!(names, known, "each stands at its place, once");
+    let missing: Vec<&str> = order::ORDER.iter().copied().filter(|name| !names.contains(name)).collect();
+    assert_eq!(missing, ["SubagentLimitMiddleware", "*"], "which only agents with `task` have");
+}
