@@ -6,6 +6,8 @@ mod chaos;
 mod follower;
 mod outages;
 mod partitions;
+mod play;
+mod points;
 mod rig;
 mod servers;
 mod several;

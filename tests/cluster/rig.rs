@@ -89,11 +89,12 @@ pub(crate) async fn launch(base_url: &str, sections: &str) -> anyhow::Result<Gat
         "config_version: 34
 models:
   - {{name: fake, use: 'langchain_openai:ChatOpenAI', model: scripted-1, api_key: none, base_url: '{base_url}'}}
-runs: {{shutdown_grace_seconds: 10}}
+runs: {{shutdown_grace_seconds: 3}}
 memory: {{enabled: false}}
 title: {{enabled: false}}
 tool_groups: [{{name: files}}]
-tools: [{{name: ls, group: files, use: sandbox.ls}}]
+tools: [{{name: ls, group: files, use: sandbox.ls}}, {{name: write_file, group: files, use: sandbox.write_file}}]
+webhooks: {{allow_private: true}}
 sandbox: {{use: local}}
 {sections}"
     );

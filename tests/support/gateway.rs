@@ -166,6 +166,17 @@ impl GatewayProcess {
         self.log.lock().iter().map(|line| format!("{line}\n")).collect()
     }
 
+    /// Sets a variable, or takes it away, for the next start.
+    pub fn set_env(&mut self, name: &str, value: Option<&str>) {
+        self.options.env.retain(|(known, _)| known != name);
+        self.options.env.extend(value.map(|value| (name.to_owned(), value.to_owned())));
+    }
+
+    /// Whether the process has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        self.running.as_mut().is_some_and(|running| matches!(running.child.try_wait(), Ok(Some(_))))
+    }
+
     /// Ends the process without any warning, as a power cut would.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use chrono::TimeDelta;
 use harness::runtime::actor_context::effective_user_id;
+use harness::runtime::fail_points;
 use harness::runtime::runs::store::{Known, Made, RequestKey};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -141,7 +142,10 @@ pub(crate) async fn once<A: Future<Output = Reply>>(
         None => match make.await {
             // A twin was faster.
             Err(ApiError::KnownRequest(known)) => made_of(known)?,
-            other => return other,
+            other => {
+                fail_points::pass("request.made");
+                return other;
+            }
         },
     };
     again(made).await.map(replayed)

@@ -3,6 +3,8 @@
 pub mod cli;
 pub mod commands;
 pub mod config;
+#[cfg(feature = "fail-points")]
+pub mod fail_points;
 pub mod lifecycle;
 pub mod metrics;
 pub mod serve;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use harness::runtime::fail_points;
 use harness::runtime::runs::RunsFacade;
 use harness::runtime::stream_bridge::StreamBridge;
 use harness::runtime::tasks::Tasks;
@@ -42,10 +43,12 @@ pub async fn wind_down(runs: &Arc<RunsFacade>, bridge: &Arc<dyn StreamBridge>, t
     if tokio::time::timeout_at(deadline, no_live_runs(runs)).await.is_err() {
         tracing::warn!(runs = runs.live_runs(), "runs still at work are given back, for the next start or another node");
     }
+    fail_points::pass("shutdown.patience-over");
     runs.hand_over_all();
     if tokio::time::timeout(END_GRACE, tasks.shut_down()).await.is_err() {
         tracing::error!(tasks = tasks.alive(), "some work did not end in time; the next start recovers it");
     }
+    fail_points::pass("shutdown.work-over");
     bridge.close().await;
 }
 

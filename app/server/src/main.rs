@@ -30,6 +30,8 @@ fn main() -> ExitCode {
 fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     // Exports .env, so it comes before the runtime's threads.
     let environment = Environment::from_process()?;
+    #[cfg(feature = "fail-points")]
+    deerflow_server::fail_points::arm(&environment)?;
     match cli.command.unwrap_or(Command::Serve(cli.serve)) {
         Command::Serve(args) => runtime()?.block_on(serve(args, environment)),
         Command::Config(command) => commands::config::run(&command, &environment, &mut commands::config::stdout()),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use harness::runtime::fail_points;
 use harness::runtime::runs::store::StoreError;
 use sea_orm::{DatabaseConnection, DatabaseTransaction, DbErr, TransactionTrait};
 
@@ -89,7 +90,9 @@ async fn direct_once<A, T, E>(pool: &DatabaseConnection, args: &A, work: Work<A,
     let tx = pool.begin().await?;
     match work(&tx, args).await {
         Ok(value) => {
+            fail_points::pass("store.written");
             tx.commit().await?;
+            fail_points::pass("store.committed");
             Ok(value)
         }
         Err(error) => {

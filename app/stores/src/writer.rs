@@ -6,6 +6,7 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use harness::runtime::fail_points;
 use harness::runtime::tasks::{TaskKind, Tasks, panic_text};
 use metrics::{gauge, histogram};
 use sea_orm::{DatabaseConnection, DatabaseTransaction, DbErr, SqliteTransactionMode, TransactionOptions, TransactionTrait};
@@ -188,7 +189,9 @@ impl Writer {
                 return Ok(alone);
             }
         }
+        fail_points::pass("store.written");
         tx.commit().await?;
+        fail_points::pass("store.committed");
         Ok(true)
     }
 
@@ -203,7 +206,10 @@ impl Writer {
                 Verdict::Undo(fault) => savepoint.rollback().await.map_err(|error| fault.unwrap_or_else(|| error.into()))?,
             }
         }
-        Ok(tx.commit().await?)
+        fail_points::pass("store.written");
+        tx.commit().await?;
+        fail_points::pass("store.committed");
+        Ok(())
     }
 
     async fn begin(&self) -> Result<DatabaseTransaction, DbErr> {

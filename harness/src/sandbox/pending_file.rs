@@ -9,6 +9,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::fault::Fault;
 use super::safe_fs::{NEW_FILE, SafeDir, check_replaceable};
+use crate::runtime::fail_points;
 
 /// Whether a finished write must outlast a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +67,7 @@ impl PendingFile {
         if durability == Durability::Synced {
             self.file.sync_all()?;
         }
+        fail_points::pass("file.written");
         match self.dir.stat_name(self.target.as_str()) {
             Ok(stat) => check_replaceable(&stat)?,
             Err(Errno::NOENT) => {}
@@ -74,6 +76,7 @@ impl PendingFile {
         // Whatever takes the target's name in this moment is replaced itself: a rename follows no link.
         rustix::fs::renameat(&self.dir, self.temporary.as_str(), &self.dir, self.target.as_str())?;
         self.committed = true;
+        fail_points::pass("file.renamed");
         if durability == Durability::Synced {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             rustix::fs::fsync(rustix::fs::openat(&self.dir, ".", flags, Mode::empty())?)?;

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::inner::Inner;
 use super::log::RunLog;
+use harness::runtime::fail_points;
 
 /// Events that come within this of the last append go together.
 const GATHER_FOR: Duration = Duration::from_millis(10);
@@ -29,8 +30,10 @@ impl Inner {
         let mut pause = FIRST_PAUSE;
         while let Some(append) = log.next_append() {
             let began = Instant::now();
+            fail_points::pass("stream.gathered");
             match self.around.link.append(log.run_id(), &append).await {
                 Ok(reply) => {
+                    fail_points::pass("stream.appended");
                     histogram!("deerflow_publish_seconds").record(began.elapsed());
                     pause = FIRST_PAUSE;
                     log.settle(&append, reply);

@@ -10,6 +10,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use harness::clock::{Clock, iso};
 use harness::ids::RunId;
+use harness::runtime::fail_points;
 use harness::runtime::runs::store::{StoreError, WebhookDelivery, WebhookOutbox};
 use harness::runtime::tasks::{TaskKind, Tasks};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -185,7 +186,9 @@ impl WebhookSender {
     /// Makes a call and stores what became of it. Says whether the receiver works, if that could be found out.
     async fn deliver(&self, call: WebhookDelivery) -> Option<bool> {
         let run = &call.run.run_id;
+        fail_points::pass("webhook.leased");
         let sent = self.send(&call).await;
+        fail_points::pass("webhook.sent");
         let written = match &sent {
             Ok(()) => self.outbox.delivered(run).await,
             Err(error) => {
@@ -195,6 +198,7 @@ impl WebhookSender {
                 self.outbox.failed(std::slice::from_ref(run), &error.to_string(), again.map(|wait| now + wait), now).await
             }
         };
+        fail_points::pass("webhook.written");
         if let Err(error) = written {
             tracing::warn!(run_id = %run, %error, "what became of a webhook cannot be stored; it is sent again");
         }

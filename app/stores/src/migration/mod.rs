@@ -18,6 +18,7 @@ mod m0015_run_order;
 mod m0016_request_keys;
 mod m0017_upkeep;
 
+use harness::runtime::fail_points;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
 use sea_orm_migration::{MigrationTrait, MigratorTrait};
 
@@ -55,7 +56,10 @@ pub(crate) async fn migrate(db: &DatabaseConnection) -> Result<(), DbErr> {
         tx.execute_unprepared(&format!("SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")).await?;
     }
     Migrator::up(&tx, None).await?;
-    tx.commit().await
+    fail_points::pass("migration.written");
+    tx.commit().await?;
+    fail_points::pass("migration.committed");
+    Ok(())
 }
 
 /// The table that names the migrations which were applied.

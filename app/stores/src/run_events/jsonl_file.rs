@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use harness::ids::{RunId, ThreadId};
+use harness::runtime::fail_points;
 use harness::runtime::runs::store::{NewRunEvent, RunEvent, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -154,6 +155,7 @@ impl Journal {
             let _ = file.set_len(length);
             return Err(error);
         }
+        fail_points::pass("journal.appended");
         if length == 0 { self.flush_directory() } else { Ok(()) }
     }
 
@@ -168,6 +170,7 @@ impl Journal {
         let mut file = File::create(&beside)?;
         file.write_all(&text)?;
         file.sync_all()?;
+        fail_points::pass("journal.rewritten");
         fs::rename(&beside, &self.file)?;
         self.flush_directory()
     }

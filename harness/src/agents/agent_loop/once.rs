@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 use crate::ids::RunId;
 use crate::messages::ToolCall;
 use crate::runtime::agent::Task;
+use crate::runtime::fail_points;
 use crate::runtime::runs::store::{CallProgress, StoreError};
 use crate::tools::{DynTool, Effect, ToolContext, ToolError, ToolOutput};
 
@@ -52,12 +53,15 @@ pub(super) async fn make(tool: &dyn DynTool, call: &ToolCall, ctx: &ToolContext)
         Verdict::InDoubt => return Ok(in_doubt(call)),
     }
     log.write(&ctx.key, CallProgress::Started).await.map_err(unwritten)?;
+    fail_points::pass("call.noted");
     let ended = tool.call(call.args.clone(), ctx).await;
+    fail_points::pass("call.made");
     let written = serde_json::to_value(&ended).unwrap_or_else(|error| {
         tracing::error!(tool = %call.name, call_id = %call.id, %error, "the result of a call cannot be written as json");
         Value::Null
     });
     log.write(&ctx.key, CallProgress::Done(written)).await.map_err(unwritten)?;
+    fail_points::pass("call.written");
     ended
 }
 

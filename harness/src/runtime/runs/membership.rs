@@ -15,6 +15,7 @@ use super::parts::RuntimeParts;
 use super::registry::RunRegistry;
 use super::store::{Lease, StoreError};
 use crate::ids::NodeId;
+use crate::runtime::fail_points;
 use crate::runtime::tasks::TaskKind;
 
 /// The part of its lease by which a process stops earlier by itself: what it has begun ends before others begin.
@@ -137,6 +138,7 @@ impl Membership {
 pub(super) async fn join(registry: &Arc<RunRegistry>, ttl: Duration, parts: &RuntimeParts) -> Result<(), StoreError> {
     let sent = Instant::now();
     let lease = parts.nodes.register(&registry.membership.node(), ttl).await?;
+    fail_points::pass("node.joined");
     registry.membership.confirm(sent, ttl);
     registry.membership.shared.store(lease != Lease::Alone, Ordering::Release);
     let mut keeper = Keeper::new(registry.clone(), parts.clone(), ttl);

@@ -27,6 +27,7 @@ use super::store::{Claimed, RunCommit, RunEnd, StoreError};
 use super::supervisor::launch;
 use crate::ids::{NodeId, RunId};
 use crate::runtime::actor_context::{self, Owner};
+use crate::runtime::fail_points;
 use crate::runtime::serialization::error_frame;
 use crate::runtime::stream_bridge::{StreamKey, TerminalKind};
 use crate::runtime::tasks::{TaskKind, panic_text};
@@ -140,6 +141,7 @@ impl Queue {
                 let due = self.parts.create.next_due(now).await?;
                 return Ok(due.and_then(|due| (due - now).to_std().ok()).map_or(LOOK, |wait| wait.min(LOOK)));
             };
+            fail_points::pass("queue.claimed");
             self.begin(claimed, &node).await;
         }
     }
@@ -173,6 +175,7 @@ impl Queue {
             }
             let next = self.parts.create.take_over(&node, self.parts.clock.now()).await?;
             let Some(claimed) = next else { return Ok(TakenOver { taken, all: true }) };
+            fail_points::pass("queue.taken-over");
             self.begin(claimed, &node).await;
             taken += 1;
         }
@@ -249,6 +252,7 @@ async fn start(claimed: Claimed, limits: RunLimits, registry: &Arc<RunRegistry>,
         Ok(agent) => {
             let plan = plan(spec, agent, recipe.actor, &limits, &*parts.ids);
             launch(RunTicket { record: run, live }, plan, registry, parts);
+            fail_points::pass("queue.launched");
         }
         Err(error) => give_up(&run, ORPHAN_RECOVERED, &error.to_string(), registry, parts).await,
     }

@@ -18,6 +18,7 @@ use crate::ids::{RunId, ThreadId};
 use crate::messages::Message;
 use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::{CheckpointError, CheckpointMeta, CheckpointSource, CheckpointWrite, HistoryQuery};
+use crate::runtime::fail_points;
 use crate::state::{StateUpdate, ThreadState};
 
 /// The stop reason of a run whose process died.
@@ -148,7 +149,10 @@ pub(super) async fn end_orphan(run: &RunRecord, reason: &'static str, why: &str,
 /// Stores an end, if the store is there.
 pub(super) async fn store_end(commit: RunCommit, parts: &RuntimeParts) -> Ending {
     match parts.commit.commit(commit.clone()).await {
-        Ok(()) => Ending::Stored,
+        Ok(()) => {
+            fail_points::pass("orphan.ended");
+            Ending::Stored
+        }
         Err(CommitError::Store(error)) => {
             tracing::error!(run_id = %commit.run_id, %error, "the end of a run cannot be stored yet");
             Ending::Later(Box::new(commit))

@@ -21,6 +21,7 @@ use super::status::RunStatus;
 use super::store::{AdmitError, NewRun, Recipe, RunCommit};
 use crate::ids::{NodeId, RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
+use crate::runtime::fail_points;
 use crate::runtime::tasks::TaskKind;
 
 /// How often, and how long after one another, to look for a run whose admission may or may not have been written.
@@ -100,10 +101,12 @@ impl RunRegistry {
                 return Err(error.into());
             }
         };
+        fail_points::pass("run.admitted");
         // Before anything else is waited for: its turn may come at once.
         live.set_waiting(!admitted.run.status.is_owned());
         for run in &admitted.displaced {
             self.stop(run, parts).await;
+            fail_points::pass("run.displaced");
         }
         if admitted.run.status.is_owned() && !self.membership.holds(&owner) {
             self.give_back(&mut admitted.run, &live, parts).await;
@@ -144,7 +147,9 @@ impl RunRegistry {
         let Some(record) = parts.create.request_cancel(run_id, action, parts.clock.now()).await? else {
             return Err(RunError::NotFound(run_id.clone()));
         };
+        fail_points::pass("cancel.written");
         self.stop(&record, parts).await;
+        fail_points::pass("cancel.told");
         Ok(())
     }
 

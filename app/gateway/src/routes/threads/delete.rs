@@ -9,6 +9,7 @@ use axum::response::IntoResponse;
 use deerflow_domain::threads::{Deleted, ThreadSearch};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::{Owner, effective_user_id};
+use harness::runtime::fail_points;
 use serde_json::json;
 
 use crate::dialect::Dialect;
@@ -77,11 +78,12 @@ async fn remove(state: &Arc<GatewayState>, thread: &ThreadId) -> Result<Deleted,
     let (shared, thread) = (Arc::clone(state), thread.clone());
     to_its_end(state, "delete a thread", async move {
         let deleted = shared.threads.delete(&thread, &Owner::Auto).await?;
-        if deleted == Deleted::Done {
-            // The row is gone and its id is not given out again, so a retry could not find the files: the log has to.
-            if let Err(error) = shared.files.delete_thread(&effective_user_id(), &thread).await {
-                tracing::error!(thread_id = %thread, %error, "files of a deleted thread are left behind");
-            }
+        fail_points::pass("thread.deleted");
+        // Also of one that is gone: a process that died here, or a disk that failed, may have left them.
+        if deleted != Deleted::Busy
+            && let Err(error) = shared.files.delete_thread(&effective_user_id(), &thread).await
+        {
+            tracing::error!(thread_id = %thread, %error, "files of a deleted thread are left behind");
         }
         Ok(deleted)
     })

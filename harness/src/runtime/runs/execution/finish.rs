@@ -19,6 +19,7 @@ use crate::messages::{Message, kwargs};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::agent::{AgentOutcome, StopKind};
 use crate::runtime::checkpoint::PendingTask;
+use crate::runtime::fail_points;
 use crate::runtime::serialization::{error_frame, values_json};
 use crate::runtime::stream_bridge::{BridgeError, TerminalKind};
 
@@ -36,6 +37,7 @@ impl Execution {
         if !rolled_back {
             self.settle(&end).await;
         }
+        fail_points::pass("end.settled");
         let mut stored = self.journal.confirm_steps().await;
         if stored.is_ok() {
             let error = error_of(&end);
@@ -63,11 +65,13 @@ impl Execution {
                 return self.part(&refused.into()).await;
             }
         }
+        fail_points::pass("end.stored");
         self.live.set_status(status);
         if rolled_back && let Err(error) = self.parts.events.delete_run(&self.plan.thread_id, &self.plan.run_id).await {
             tracing::warn!(%error, "the journal rows of a rolled-back run stay");
         }
         self.tell_end(&end, &self.run_end(&end, status)).await;
+        fail_points::pass("end.told");
         let error = error_of(&end);
         self.publish_end(&end, error.clone()).await;
         let state = if rolled_back { &self.progress.before } else { &self.progress.state };
@@ -144,7 +148,9 @@ impl Execution {
         while let Ok(line) = self.lines.try_recv() {
             self.journal.call(line);
         }
+        fail_points::pass("run.before-giving-back");
         self.journal.give_back().await?;
+        fail_points::pass("run.given-back");
         self.parts.bell.ring(Ring::Waiting);
         Ok(())
     }

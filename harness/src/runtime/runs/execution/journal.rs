@@ -13,6 +13,7 @@ use super::super::status::RunStatus;
 use super::super::store::{CallProgress, CommitError, NewRunEvent, RunCommit, RunEnd, StoreError};
 use crate::runtime::agent::CallLine;
 use crate::runtime::checkpoint::CheckpointWrite;
+use crate::runtime::fail_points;
 use crate::runtime::tasks::{TaskKind, TaskPanicked};
 
 /// How long writes gather before they go out by themselves: a short run then needs two commits, accepted and ended.
@@ -282,6 +283,7 @@ impl Journal {
             ..self.gathered.clone()
         };
         self.waiting_in_flight = std::mem::take(&mut self.waiting);
+        fail_points::pass("step.gathered");
         self.dispatch(commit);
     }
 
@@ -312,6 +314,7 @@ impl Journal {
         self.in_flight = None;
         match ended {
             Ok(Ok(Ok(()))) => {
+                fail_points::pass("step.stored");
                 self.failing_since = None;
                 // Who went away needs no answer.
                 for written in std::mem::take(&mut self.waiting_in_flight) {

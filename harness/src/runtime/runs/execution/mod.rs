@@ -27,6 +27,7 @@ use super::record::RunRecord;
 use crate::ids::CheckpointId;
 use crate::runtime::agent::{CallLine, CallLog};
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointWrite, PendingTask};
+use crate::runtime::fail_points;
 use crate::runtime::serialization::{Frame, ModeEncoder};
 use crate::runtime::stream_bridge::{BridgeError, StreamKey};
 use crate::runtime::tasks::panic_text;
@@ -89,7 +90,10 @@ pub(super) async fn run(plan: ExecutionPlan, record: RunRecord, parts: RuntimePa
     let mut execution = Box::new(Box::pin(Execution::start(plan, record, parts, live)).await);
     let work = AssertUnwindSafe(async {
         match tokio::time::timeout(PREPARE_LIMIT, Box::pin(execution.prepare())).await {
-            Ok(Ok(events)) => Box::pin(execution.stream(events)).await,
+            Ok(Ok(events)) => {
+                fail_points::pass("run.prepared");
+                Box::pin(execution.stream(events)).await
+            }
             Ok(Err(end)) => end,
             Err(_) => StreamEnd::failed("StorageError", "the thread could not be read in time"),
         }
@@ -101,7 +105,9 @@ pub(super) async fn run(plan: ExecutionPlan, record: RunRecord, parts: RuntimePa
     });
     let outcome = Box::pin(execution.finish(end)).await;
     if outcome.is_some() {
+        fail_points::pass("end.published");
         execution.always_after().await;
+        fail_points::pass("end.tidied");
     }
     outcome
 }

@@ -13,6 +13,7 @@ use super::journal::Journal;
 use super::partial::PartialAnswer;
 use super::{Execution, Progress};
 use crate::runtime::agent::CallLog;
+use crate::runtime::fail_points;
 use crate::runtime::serialization::{ModeEncoder, RunFacts, Wanted, metadata_frame};
 use crate::runtime::stream_bridge::StreamKey;
 
@@ -49,6 +50,7 @@ impl Execution {
         if execution.publish_frames().await.is_err() {
             tracing::warn!("a newer attempt owns the stream already");
         }
+        fail_points::pass("run.announced");
         execution.live.opened.cancel();
         execution.live.set_status(RunStatus::Running);
         execution.journal.advance(RunStatus::Running);
