@@ -11,22 +11,24 @@ use crate::ids::MAX_ID_LEN;
 use crate::runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
 
 /// Where the agents of one assistant come from.
+#[async_trait]
 pub trait AgentSource: Send + Sync + fmt::Debug + 'static {
     /// One line about the assistant.
     fn description(&self) -> Option<&str> {
         None
     }
 
-    /// The agent for a run with these options, assembled before or now.
-    fn agent(&self, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant>;
+    /// The agent for a run of the bound actor with these options, assembled before or now.
+    async fn agent(&self, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant>;
 }
 
 /// The same agent for every run, whatever its options.
 #[derive(Debug)]
 struct Fixed(Arc<dyn Agent>);
 
+#[async_trait]
 impl AgentSource for Fixed {
-    fn agent(&self, _options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+    async fn agent(&self, _options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         Ok(self.0.clone())
     }
 }
@@ -61,7 +63,7 @@ impl StaticResolver {
 impl AgentResolver for StaticResolver {
     async fn resolve(&self, assistant: &str, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         match self.sources.get(assistant) {
-            Some(source) => source.agent(options),
+            Some(source) => source.agent(options).await,
             None if !is_name(assistant) => Err(UnknownAssistant::InvalidName(assistant.chars().take(80).collect())),
             None => Err(UnknownAssistant::NotFound(assistant.to_owned())),
         }

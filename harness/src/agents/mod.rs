@@ -6,6 +6,7 @@ mod builder;
 mod catalog;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod custom;
 pub mod lead;
 mod nested;
 

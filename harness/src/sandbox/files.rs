@@ -37,6 +37,11 @@ impl FileHome {
         Self { home: home.into(), resolver, locks: Arc::default(), limits }
     }
 
+    /// The runtime home on the host; never to be shown.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
     /// The files of one thread of one user. Touches no disk; every user id is fine.
     pub fn thread(&self, user_id: &str, thread: &ThreadId) -> ThreadFiles {
         let dirs = ThreadDirs::new(self.home.clone(), self.resolver, user_id, thread);

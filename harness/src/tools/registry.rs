@@ -47,6 +47,11 @@ impl ToolRegistry {
         self.tools.keys().map(String::as_str)
     }
 
+    /// Keeps the tools whose names are wanted.
+    pub fn retain(&mut self, mut is_wanted: impl FnMut(&str) -> bool) {
+        self.tools.retain(|name, _| is_wanted(name));
+    }
+
     /// What a model is told of the tools.
     pub fn schemas(&self) -> Arc<[ToolSchema]> {
         self.tools.values().map(|tool| tool.schema().clone()).collect()

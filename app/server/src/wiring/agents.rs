@@ -1,5 +1,6 @@
 //! The assistants of an installation: assembled once per configuration, and anew when it changes.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -16,6 +17,8 @@ use harness::tools::{DynTool, ToolRegistry, erase};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
+use super::custom_agents::FileCustomAgents;
+use super::guardrails::with_file;
 use crate::config::ConfigHandle;
 
 /// The assistants of the configuration in force. `testing` says whether the agents of test setups may be among them.
@@ -82,9 +85,11 @@ impl ConfiguredAgents {
             retry: models.retry,
             breakers: models.breakers.clone(),
             tools: self.tools(config),
+            tool_groups: config.tools.iter().map(|tool| (tool.name.clone(), tool.group.clone())).collect(),
+            custom: Some(Arc::new(FileCustomAgents::new(self.files.home()))),
             files: Some(self.files.clone()),
             title: config.title.clone(),
-            guards: Guards::from(config),
+            guards: self.guards(config),
             summarization: config.summarization.clone(),
             ..LeadAgentSpec::new(models.catalog.clone())
         };
@@ -97,6 +102,11 @@ impl ConfiguredAgents {
             }
             (false, _) => agents,
         }
+    }
+
+    fn guards(&self, config: &AppConfig) -> Guards {
+        let beside = self.config.path().and_then(Path::parent).unwrap_or(Path::new("."));
+        Guards { guardrails: with_file(config.guardrails.clone(), beside), ..Guards::from(config) }
     }
 
     /// The configured tools that this build has, then those that always belong to an agent.

@@ -9,6 +9,7 @@ mod quick;
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use serde_json::{Map, Value};
 
 use super::agent_loop::Patience;
@@ -32,12 +33,13 @@ impl ConformanceAgent {
     }
 }
 
+#[async_trait]
 impl AgentSource for ConformanceAgent {
     fn description(&self) -> Option<&str> {
         Some("An agent for API conformance tests; never offer it to users.")
     }
 
-    fn agent(&self, _options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+    async fn agent(&self, _options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         let unusable = |reason| UnknownAssistant::Unusable { name: CONFORMANCE.to_owned(), reason };
         let model = self.models.get_or_default(None).map_err(|error| unusable(error.to_string()))?;
         // A provider's failure shows at once: nothing is tried again.

@@ -3,22 +3,26 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::guards::Guards;
-use super::options::LeadOptions;
+use super::options::{LeadOptions, agent_name};
+use super::persona::Persona;
 use super::prompt::{PromptFacts, system_prompt};
 use crate::agents::AgentBuilder;
 use crate::agents::agent_loop::{ModelSettings, Patience};
 use crate::agents::catalog::AgentSource;
+use crate::agents::custom::{AgentName, CustomAgent, CustomAgentError, CustomAgents, ModelOverrides, SetupAgent, UpdateAgent};
 use crate::config::{SummarizationConfig, TitleConfig};
 use crate::middlewares::summarization::Compactor;
 use crate::middlewares::{
-    ClarificationMiddleware, DanglingToolCallMiddleware, LlmErrorMiddleware, Middleware, SummarizationMiddleware, ThreadDataMiddleware,
-    TitleMiddleware, TodoMiddleware, ToolErrorMiddleware, UploadsMiddleware, ViewImageMiddleware, order,
+    ClarificationMiddleware, DanglingToolCallMiddleware, LlmErrorMiddleware, Middleware, SummarizationMiddleware, TASK,
+    ThreadDataMiddleware, TitleMiddleware, TodoMiddleware, ToolErrorMiddleware, UploadsMiddleware, ViewImageMiddleware, order,
 };
 use crate::models::{AsideModels, Breakers, ModelCatalog, RetryPolicy};
+use crate::runtime::actor_context::effective_user_id;
 use crate::runtime::agent::{Agent, UnknownAssistant};
 use crate::sandbox::FileHome;
 use crate::tools::builtins::{ASK_CLARIFICATION, AskClarification, ViewImage, WriteTodos};
@@ -42,6 +46,10 @@ pub struct LeadAgentSpec {
     pub breakers: Arc<Breakers>,
     /// The tools, `ask_clarification` aside.
     pub tools: ToolRegistry,
+    /// The group of each configured tool.
+    pub tool_groups: HashMap<String, String>,
+    /// Where agents that users make are kept, when there is such a place.
+    pub custom: Option<Arc<dyn CustomAgents>>,
     /// The threads' files, when there are any.
     pub files: Option<FileHome>,
     /// How conversations are named.
@@ -63,6 +71,8 @@ impl LeadAgentSpec {
             retry: RetryPolicy::default(),
             breakers: Arc::default(),
             tools: ToolRegistry::new(),
+            tool_groups: HashMap::new(),
+            custom: None,
             files: None,
             title: TitleConfig::default(),
             guards: Guards::default(),
@@ -81,7 +91,8 @@ impl LeadAgentSpec {
 #[derive(Debug)]
 pub struct LeadAgents {
     spec: LeadAgentSpec,
-    built: Mutex<HashMap<LeadOptions, Arc<dyn Agent>>>,
+    /// By options and by what the agent's user made of it.
+    built: Mutex<HashMap<(LeadOptions, String), Arc<dyn Agent>>>,
 }
 
 impl LeadAgents {
@@ -90,50 +101,94 @@ impl LeadAgents {
         Self { spec, built: Mutex::default() }
     }
 
-    fn build(&self, options: &LeadOptions) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+    /// Who the run is with: the custom agent that it names, or the agent without a name as its user wants it.
+    async fn persona(&self, options: &Map<String, Value>, bootstrap: bool) -> Result<Persona, UnknownAssistant> {
+        let name = agent_name(options).map_err(|error| UnknownAssistant::InvalidName(error.0))?;
+        let Some(agents) = self.spec.custom.as_ref().filter(|_| !bootstrap) else { return Ok(Persona::default()) };
+        let user = effective_user_id();
+        let unusable = |name: String| move |error: CustomAgentError| UnknownAssistant::Unusable { name, reason: error.to_string() };
+        let Some(name) = name else {
+            let soul = agents.default_soul(&user).await.map_err(unusable(LEAD_AGENT.to_owned()))?;
+            return Ok(Persona { name: None, agent: CustomAgent { soul, ..CustomAgent::default() } });
+        };
+        match agents.get(&user, &name).await.map_err(unusable(name.to_string()))? {
+            Some(agent) => Ok(Persona { name: Some(name), agent }),
+            None => Err(UnknownAssistant::NotFound(name.to_string())),
+        }
+    }
+
+    fn build(&self, options: &LeadOptions, persona: &Persona) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         let spec = &self.spec;
         if let Some(name) = options.model.as_deref().filter(|name| spec.models.entry(name).is_none()) {
             return Err(UnknownAssistant::UnknownModel(name.to_owned()));
         }
+        let own = persona.agent.model.as_deref().filter(|name| {
+            let known = spec.models.entry(name).is_some();
+            if !known {
+                tracing::warn!(model = %name, agent = ?persona.name, "an agent names a model that is not configured; it gets the default");
+            }
+            known
+        });
         let model = spec
             .models
-            .get_or_default(options.model.as_deref())
+            .get_or_default(options.model.as_deref().or(own))
             .map_err(|error| UnknownAssistant::Unusable { name: LEAD_AGENT.to_owned(), reason: error.to_string() })?;
         let name = model.info().name.clone();
         let supports_thinking = spec.models.entry(&name).is_some_and(|entry| entry.supports_thinking);
-        let mut tools = spec.tools.clone();
-        if options.interactive {
-            tools.add(erase(AskClarification));
-        }
-        let seen_files = spec.files.as_ref().filter(|_| model.info().supports_vision);
-        if let Some(home) = seen_files {
-            tools.add(erase(ViewImage { home: home.clone() }));
-        }
-        if options.plan_mode {
-            tools.add(erase(WriteTodos));
-        }
+        let tools = self.tools(options, persona, model.info().supports_vision);
         let facts = PromptFacts {
-            name: &spec.display_name,
+            name: persona.name.as_ref().map_or(&*spec.display_name, AgentName::as_str),
+            soul: &persona.agent.soul,
+            makes_agent: tools.get("setup_agent").is_some(),
+            can_change_itself: tools.get("update_agent").is_some(),
             can_ask: tools.get(ASK_CLARIFICATION).is_some(),
             has_files: spec.files.is_some(),
             plans: options.plan_mode,
+            most_tasks: tools.get(TASK).map(|_| spec.guards.subagents.max_total_per_run),
             tools: tools.names().collect(),
         };
         let prompt = system_prompt(&facts);
         let middlewares = self.middlewares(options, &name, &tools);
         Ok(AgentBuilder::new(model)
-            .name(LEAD_AGENT)
+            .name(persona.name.as_ref().map_or(LEAD_AGENT, AgentName::as_str))
             .system_prompt(prompt)
             .model_settings(ModelSettings {
                 // Thinking is on unless a run says otherwise, so asking a model for it that cannot is no mistake.
-                thinking: options.thinking && supports_thinking,
+                thinking: options.thinking.unwrap_or(true) && supports_thinking,
                 reasoning_effort: options.reasoning_effort.clone(),
-                overrides: Map::new(),
+                overrides: persona.agent.model_settings.as_ref().map(ModelOverrides::usable).unwrap_or_default(),
             })
             .patience(Patience { policy: spec.retry, breaker: Some(spec.breakers.of(&name)) })
             .tools(tools)
             .middlewares(middlewares)
             .build())
+    }
+
+    /// The tools of one agent: the configured ones of its groups, and those that its run calls for.
+    fn tools(&self, options: &LeadOptions, persona: &Persona, sees: bool) -> ToolRegistry {
+        let spec = &self.spec;
+        let mut tools = spec.tools.clone();
+        if let Some(wanted) = &persona.agent.tool_groups {
+            tools.retain(|tool| spec.tool_groups.get(tool).is_none_or(|group| wanted.contains(group)));
+        }
+        if options.interactive {
+            tools.add(erase(AskClarification));
+        }
+        if let Some(home) = spec.files.as_ref().filter(|_| sees) {
+            tools.add(erase(ViewImage { home: home.clone() }));
+        }
+        if options.plan_mode {
+            tools.add(erase(WriteTodos));
+        }
+        match &spec.custom {
+            Some(agents) if options.bootstrap => tools.add(erase(SetupAgent { agents: agents.clone() })),
+            Some(agents) if persona.name.is_some() && !options.from_forge => {
+                let models = spec.models.facts().into_iter().map(|facts| facts.name).collect();
+                tools.add(erase(UpdateAgent { agents: agents.clone(), models }));
+            }
+            _ => {}
+        }
+        tools
     }
 
     /// The middlewares of agents with this model and these tools.
@@ -166,22 +221,25 @@ impl LeadAgents {
     }
 }
 
+#[async_trait]
 impl AgentSource for LeadAgents {
     fn description(&self) -> Option<&str> {
         Some("The agent that talks with the user, with tools, files and questions of its own.")
     }
 
-    fn agent(&self, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
-        let options = LeadOptions::read(options);
-        if let Some(agent) = self.built.lock().get(&options) {
+    async fn agent(&self, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+        let read = LeadOptions::read(options);
+        let persona = self.persona(options, read.bootstrap).await?;
+        let key = (read.with_defaults_of(&persona.agent), persona.fingerprint());
+        if let Some(agent) = self.built.lock().get(&key) {
             return Ok(agent.clone());
         }
-        let agent = self.build(&options)?;
+        let agent = self.build(&key.0, &persona)?;
         let mut built = self.built.lock();
         if built.len() >= MOST_KEPT {
             built.clear();
         }
-        Ok(built.entry(options).or_insert(agent).clone())
+        Ok(built.entry(key).or_insert(agent).clone())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Lead agents as they are put together, and what a conversation with one leaves.
 
+use futures_util::FutureExt;
 use serde_json::json;
 
 use super::*;
@@ -14,7 +15,7 @@ fn agents(models: Vec<ModelEntry>) -> LeadAgents {
 
 fn with_model(model: Arc<ReplayModel>) -> Arc<dyn Agent> {
     let catalog = ModelCatalog::new([], Arc::new(SystemClock)).with_model(model);
-    LeadAgents::new(LeadAgentSpec::new(Arc::new(catalog))).agent(&Map::new()).unwrap()
+    LeadAgents::new(LeadAgentSpec::new(Arc::new(catalog))).agent(&Map::new()).now_or_never().unwrap().unwrap()
 }
 
 fn options(value: Value) -> Map<String, Value> {
@@ -24,7 +25,7 @@ fn options(value: Value) -> Map<String, Value> {
 #[test]
 fn equal_options_share_an_agent_and_unknown_models_are_refused() {
     let agents = agents(vec![ModelEntry::new("a", "scripted", "s"), ModelEntry::new("b", "scripted", "s")]);
-    let agent = |value| agents.agent(&options(value));
+    let agent = |value| agents.agent(&options(value)).now_or_never().unwrap();
     assert!(Arc::ptr_eq(&agent(json!({})).unwrap(), &agent(json!({"thread_id": "x"})).unwrap()));
     assert!(!Arc::ptr_eq(&agent(json!({})).unwrap(), &agent(json!({"model_name": "b"})).unwrap()));
     assert_eq!(agent(json!({"model": "c"})).unwrap_err(), UnknownAssistant::UnknownModel("c".to_owned()));
@@ -36,7 +37,7 @@ fn equal_options_share_an_agent_and_unknown_models_are_refused() {
 
 #[test]
 fn a_configuration_without_models_says_so() {
-    assert!(matches!(agents(vec![]).agent(&Map::new()).unwrap_err(), UnknownAssistant::Unusable { .. }));
+    assert!(matches!(agents(vec![]).agent(&Map::new()).now_or_never().unwrap().unwrap_err(), UnknownAssistant::Unusable { .. }));
 }
 
 #[tokio::test]
@@ -110,6 +111,22 @@ fn only_runs_with_a_person_can_ask() {
     let catalog = ModelCatalog::new([], Arc::new(SystemClock)).with_model(Arc::new(ScriptedModel::default()));
     let agents = LeadAgents::new(LeadAgentSpec::new(Arc::new(catalog)));
     assert!(LeadOptions::read(&Map::new()).interactive);
-    let alone = agents.agent(&options(json!({"non_interactive": true}))).unwrap();
-    assert!(!Arc::ptr_eq(&alone, &agents.agent(&Map::new()).unwrap()));
+    let alone = agents.agent(&options(json!({"non_interactive": true}))).now_or_never().unwrap().unwrap();
+    assert!(!Arc::ptr_eq(&alone, &agents.agent(&Map::new()).now_or_never().unwrap().unwrap()));
+}
+
+#[test]
+fn with_everything_on_the_chain_is_the_order_without_strangers() {
+    let catalog = ModelCatalog::new([], Arc::new(SystemClock)).with_model(Arc::new(ScriptedModel::default()));
+    let mut spec = LeadAgentSpec::new(Arc::new(catalog));
+    spec.files = Some(FileHome::new(std::path::Path::new("/nowhere"), crate::sandbox::FileLimits::default()));
+    spec.guards.guardrails = serde_json::from_value(json!({"enabled": true, "provider": {"use": "allowlist"}})).unwrap();
+    spec.guards.token_budget.enabled = true;
+    let agents = LeadAgents::new(spec);
+    let chain = agents.middlewares(&LeadOptions::read(&options(json!({"is_plan_mode": true}))), &ToolRegistry::new());
+    let names: Vec<&str> = chain.iter().map(|middleware| middleware.name()).collect();
+    let known: Vec<&str> = order::ORDER.iter().copied().filter(|name| names.contains(name)).collect();
+    assert_eq!(names, known, "each stands at its place, once");
+    let missing: Vec<&str> = order::ORDER.iter().copied().filter(|name| !names.contains(name)).collect();
+    assert_eq!(missing, ["SubagentLimitMiddleware", "*"], "which only agents with `task` have");
 }

@@ -1,5 +1,6 @@
 //! Guards at work in a lead agent.
 
+use futures_util::FutureExt;
 use serde_json::{Map, json};
 
 use super::*;
@@ -14,7 +15,7 @@ fn agent(model: &Arc<ReplayModel>, change: impl FnOnce(&mut LeadAgentSpec)) -> A
     let catalog = ModelCatalog::new([], Arc::new(SystemClock)).with_model(model.clone());
     let mut spec = LeadAgentSpec::new(Arc::new(catalog));
     change(&mut spec);
-    LeadAgents::new(spec).agent(&Map::new()).unwrap()
+    LeadAgents::new(spec).agent(&Map::new()).now_or_never().unwrap().unwrap()
 }
 
 #[tokio::test]

@@ -1,0 +1,67 @@
+//! Guardrail rules that stand in a file of their own.
+
+use std::path::{Path, PathBuf};
+
+use harness::config::{GuardrailProviderConfig, GuardrailsConfig};
+use serde_json::{Map, Value};
+
+/// The key that names the file.
+const FILE: &str = "file";
+/// The largest file of rules, in bytes.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// The section with what `provider.config.file` names in place of the name, relative to `base`. A file that cannot be read leaves
+/// a provider that decides nothing, so that `fail_closed` holds.
+pub(super) fn with_file(mut section: GuardrailsConfig, base: &Path) -> GuardrailsConfig {
+    if let Some(provider) = &mut section.provider
+        && let Some(name) = provider.config.text(FILE).map(PathBuf::from)
+    {
+        match read(&base.join(&name)) {
+            Ok(keys) => {
+                provider.config.remove(FILE);
+                for (key, value) in keys {
+                    provider.config.insert(key, value);
+                }
+            }
+            Err(reason) => {
+                tracing::error!(file = %name.display(), %reason, "the guardrail rules cannot be read");
+                *provider = GuardrailProviderConfig::default();
+            }
+        }
+    }
+    section
+}
+
+fn read(path: &Path) -> Result<Map<String, Value>, String> {
+    let facts = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if facts.len() > MAX_BYTES {
+        return Err(format!("{} bytes are more than {MAX_BYTES}", facts.len()));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    serde_saphyr::from_str(&text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn section(file: &str) -> GuardrailsConfig {
+        serde_json::from_value(json!({"enabled": true, "provider": {"use": "rules", "config": {"file": file}}})).unwrap()
+    }
+
+    #[test]
+    fn rules_come_from_their_file_and_a_bad_file_decides_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("rules.yaml"), "default: deny\nrules:\n  - {tools: [ls], action: allow}\n").unwrap();
+        std::fs::write(dir.path().join("bad.yaml"), "- just\n- a list\n").unwrap();
+        let provider = |file: &str| with_file(section(file), dir.path()).provider.unwrap();
+        let read = provider("rules.yaml");
+        assert_eq!((read.kind.as_str(), read.config.get("default"), read.config.get("file")), ("rules", Some(&json!("deny")), None));
+        assert_eq!(read.config["rules"], json!([{"tools": ["ls"], "action": "allow"}]));
+        for bad in ["bad.yaml", "none.yaml"] {
+            assert_eq!(provider(bad).kind, "");
+        }
+    }
+}

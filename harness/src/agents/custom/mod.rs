@@ -1,0 +1,10 @@
+//! Agents that users make: a lead agent with a soul, a model, tools and settings of its own.
+
+mod memory;
+mod port;
+mod update;
+
+pub use memory::MemoryCustomAgents;
+pub use port::{AgentName, CustomAgent, CustomAgentError, CustomAgents, InvalidAgentName, ModelOverrides};
+pub(crate) use update::AGENT_NAME;
+pub use update::{SetupAgent, UpdateAgent};
