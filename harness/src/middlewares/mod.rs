@@ -6,6 +6,7 @@
 mod clarification;
 mod dangling_tool_calls;
 mod llm_errors;
+mod memory;
 mod middleware;
 mod next;
 pub mod order;
@@ -21,6 +22,7 @@ mod uploads;
 pub use clarification::ClarificationMiddleware;
 pub use dangling_tool_calls::DanglingToolCallMiddleware;
 pub use llm_errors::LlmErrorMiddleware;
+pub use memory::MemoryMiddleware;
 pub use middleware::{HookOutcome, HookResult, Hooks, Jump, Middleware, Phase};
 pub use next::{ModelEnd, ModelNext, ToolEnd, ToolNext};
 pub use pairing::repair;

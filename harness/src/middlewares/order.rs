@@ -17,6 +17,7 @@ pub const ORDER: &[&str] = &[
     "LLMErrorMiddleware",
     "ToolErrorMiddleware",
     "TitleMiddleware",
+    "MemoryMiddleware",
     CUSTOM,
     "ClarificationMiddleware",
 ];

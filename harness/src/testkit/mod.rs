@@ -6,6 +6,7 @@
 
 pub mod checkpoint_history;
 pub mod checkpointer;
+pub mod memories;
 pub mod node_bell;
 pub mod nodes;
 pub mod repeated_commits;

@@ -8,6 +8,7 @@ use harness::agents::conformance::{CONFORMANCE, ConformanceAgent};
 use harness::agents::lead::{LEAD_AGENT, LeadAgentSpec, LeadAgents};
 use harness::clock::Clock;
 use harness::config::{AppConfig, ModelConfig, ToolConfig};
+use harness::memory::{Memories, MemoryRules};
 use harness::models::{AsideModels, BreakerPolicy, Breakers, ModelCatalog, ProviderKind, RetryPolicy};
 use harness::runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
 use harness::sandbox::FileHome;
@@ -19,8 +20,14 @@ use serde_json::{Map, Value};
 use crate::config::ConfigHandle;
 
 /// The assistants of the configuration in force. `testing` says whether the agents of test setups may be among them.
-pub(super) fn resolver(config: ConfigHandle, files: FileHome, clock: Arc<dyn Clock>, testing: bool) -> Arc<ConfiguredAgents> {
-    Arc::new(ConfiguredAgents { config, files, clock, testing, assembled: Mutex::new(None) })
+pub(super) fn resolver(
+    config: ConfigHandle,
+    files: FileHome,
+    memories: Memories,
+    clock: Arc<dyn Clock>,
+    testing: bool,
+) -> Arc<ConfiguredAgents> {
+    Arc::new(ConfiguredAgents { config, files, memories, clock, testing, assembled: Mutex::new(None) })
 }
 
 /// Which provider a model entry means, or what is wrong with the entry.
@@ -35,6 +42,7 @@ pub(super) fn check_entry(model: &ModelConfig, clock: Arc<dyn Clock>) -> Result<
 pub(super) struct ConfiguredAgents {
     config: ConfigHandle,
     files: FileHome,
+    memories: Memories,
     clock: Arc<dyn Clock>,
     testing: bool,
     assembled: Mutex<Option<Arc<Assembled>>>,
@@ -82,6 +90,7 @@ impl ConfiguredAgents {
             files: Some(self.files.clone()),
             title: config.title.clone(),
             summarization: config.summarization.clone(),
+            memory: Some((self.memories.clone(), MemoryRules::from(&config.memory))),
             ..LeadAgentSpec::new(models.catalog.clone())
         };
         let agents = StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(lead));

@@ -17,6 +17,7 @@ mod m0014_thread_counts;
 mod m0015_run_order;
 mod m0016_request_keys;
 mod m0017_upkeep;
+mod m0018_memories;
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
 use sea_orm_migration::{MigrationTrait, MigratorTrait};
@@ -43,6 +44,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0015_run_order::RunOrder),
             Box::new(m0016_request_keys::RequestKeys),
             Box::new(m0017_upkeep::Upkeep),
+            Box::new(m0018_memories::Memories),
         ]
     }
 }

@@ -12,10 +12,11 @@ use crate::agents::AgentBuilder;
 use crate::agents::agent_loop::{ModelSettings, Patience};
 use crate::agents::catalog::AgentSource;
 use crate::config::{SummarizationConfig, TitleConfig};
+use crate::memory::{Memories, MemoryRules};
 use crate::middlewares::summarization::Compactor;
 use crate::middlewares::{
-    ClarificationMiddleware, DanglingToolCallMiddleware, LlmErrorMiddleware, Middleware, SummarizationMiddleware, ThreadDataMiddleware,
-    TitleMiddleware, ToolErrorMiddleware, UploadsMiddleware, order,
+    ClarificationMiddleware, DanglingToolCallMiddleware, LlmErrorMiddleware, MemoryMiddleware, Middleware, SummarizationMiddleware,
+    ThreadDataMiddleware, TitleMiddleware, ToolErrorMiddleware, UploadsMiddleware, order,
 };
 use crate::models::{AsideModels, Breakers, ModelCatalog, RetryPolicy};
 use crate::runtime::agent::{Agent, UnknownAssistant};
@@ -47,6 +48,8 @@ pub struct LeadAgentSpec {
     pub title: TitleConfig,
     /// How conversations are shortened that outgrow their model.
     pub summarization: SummarizationConfig,
+    /// What is remembered about users, if anything is.
+    pub memory: Option<(Memories, MemoryRules)>,
     /// Further middlewares; they take their places by name.
     pub middlewares: Vec<Arc<dyn Middleware>>,
 }
@@ -63,6 +66,7 @@ impl LeadAgentSpec {
             files: None,
             title: TitleConfig::default(),
             summarization: SummarizationConfig::default(),
+            memory: None,
             middlewares: Vec::new(),
         }
     }
@@ -142,6 +146,9 @@ impl LeadAgents {
         }
         if spec.title.enabled {
             all.push(Arc::new(TitleMiddleware::new(&spec.title)));
+        }
+        if let Some((memories, rules)) = &spec.memory {
+            all.push(Arc::new(MemoryMiddleware::new(memories.clone(), rules.clone())));
         }
         all.extend(spec.middlewares.iter().cloned());
         order::ordered(all)
