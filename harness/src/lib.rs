@@ -12,6 +12,7 @@ pub mod state;
 
 pub mod runtime;
 
+pub mod memory;
 pub mod models;
 pub mod sandbox;
 pub mod tools;

@@ -10,6 +10,7 @@ use harness::models::ModelFacts;
 use harness::runtime::runs::ThreadTtl;
 use harness::sandbox::{FileHome, ThreadFiles};
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 /// Which parts are switched on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,6 +34,23 @@ pub struct SuggestionsView {
     pub max_suggestions: u8,
 }
 
+/// Long-term memory as clients may see it: no key of a provider is among it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MemoryView {
+    /// Whether anything is remembered.
+    pub enabled: bool,
+    /// `middleware` or `tool`.
+    pub mode: &'static str,
+    /// Whether agents read memories.
+    pub injection_enabled: bool,
+    /// Seconds a shutdown waits for pending memories.
+    pub shutdown_flush_timeout_seconds: f64,
+    /// The implementation.
+    pub manager_class: String,
+    /// Figures of the implementation.
+    pub backend_config: Map<String, Value>,
+}
+
 /// What may be uploaded, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct UploadLimits {
@@ -52,6 +70,8 @@ pub trait CatalogView: Send + Sync + fmt::Debug {
     fn features(&self) -> FeatureView;
     /// Follow-up questions.
     fn suggestions(&self) -> SuggestionsView;
+    /// Long-term memory.
+    fn memory(&self) -> MemoryView;
     /// Upload limits.
     fn uploads(&self) -> UploadLimits;
     /// How long new threads stay after their last change, where nobody says; for ever when absent.

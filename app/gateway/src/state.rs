@@ -9,6 +9,7 @@ use deerflow_domain::items::Items;
 use deerflow_domain::threads::ThreadStore;
 use harness::clock::Clock;
 use harness::ids::IdSource;
+use harness::memory::Memories;
 use harness::runtime::agent::AgentResolver;
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::runs::RunsFacade;
@@ -32,7 +33,9 @@ pub struct GatewayState {
     pub threads: Arc<dyn ThreadStore>,
     /// What users think of answers.
     pub feedback: Arc<dyn FeedbackStore>,
-    /// Long-term memory.
+    /// What is remembered about users.
+    pub memories: Memories,
+    /// Items of the platform's store.
     pub items: Arc<Items>,
     /// Runs by the clock.
     pub crons: Arc<dyn CronStore>,

@@ -25,6 +25,11 @@ impl Script {
         self.add_text(sql.into(), values.into());
     }
 
+    /// Adds a statement with a `?` for each of any number of values.
+    pub(crate) fn add_values(&mut self, sql: &'static str, values: Vec<Value>) {
+        self.add_text(sql.into(), values);
+    }
+
     /// Adds a statement of the query builder.
     pub(crate) fn add_built(&mut self, statement: &impl StatementBuilder) {
         let Statement { sql, values, .. } = self.backend.build(statement);

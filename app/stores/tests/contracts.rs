@@ -129,12 +129,17 @@ macro_rules! all_suites {
             let (db, keep) = $open().await;
             deerflow_domain::testkit::api_keys::KeyStores { keys: std::sync::Arc::new(deerflow_stores::SqlApiKeyStore::new(&db)), keep }
         }
+        async fn memories() -> harness::testkit::memories::MemoryStores {
+            let (db, keep) = $open().await;
+            harness::testkit::memories::MemoryStores { memories: std::sync::Arc::new(deerflow_stores::SqlMemoryStore::new(db)), keep }
+        }
         async fn upkeep() -> deerflow_domain::testkit::upkeep::UpkeepStores {
             let (db, keep) = $open().await;
             let runs = super::over(&db, keep).runs;
             deerflow_domain::testkit::upkeep::UpkeepStores { upkeep: std::sync::Arc::new(deerflow_stores::SqlUpkeepStore::new(db)), runs }
         }
         suites_of_threads!($attrs threads);
+        harness::memory_store_suite!($attrs memories);
         deerflow_domain::upkeep_suite!($attrs upkeep);
         deerflow_domain::cron_store_suite!($attrs crons);
         deerflow_domain::api_key_store_suite!($attrs keys);

@@ -4,6 +4,7 @@ mod chunk;
 mod content;
 mod merge;
 mod message;
+mod own_words;
 mod size;
 mod tool_call;
 mod usage;
@@ -14,6 +15,7 @@ pub use merge::MessageAccumulator;
 #[cfg(test)]
 pub(crate) use message::SERIALIZED;
 pub use message::{InvalidMessage, Message, MessageBody, MessageKind, REMOVE_ALL, ToolStatus};
+pub use own_words::own_words;
 pub use size::TextSize;
 pub use tool_call::{InvalidToolCall, ToolCall};
 pub use usage::UsageMetadata;

@@ -25,6 +25,7 @@ pub const ORDER: &[&str] = &[
     "TodoMiddleware",
     "TokenUsageMiddleware",
     "TitleMiddleware",
+    "MemoryMiddleware",
     "ViewImageMiddleware",
     "SubagentLimitMiddleware",
     "LoopDetectionMiddleware",

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+pub use crate::messages::own_words as user_text;
 use crate::messages::{Message, kwargs};
 
 /// Whether a person wrote it: human, no summary, and not hidden, unless it answers a question of the agent.
@@ -9,14 +10,6 @@ pub fn is_real_user_message(message: &Message) -> bool {
     message.is_human()
         && message.name.as_deref() != Some("summary")
         && (!message.flag(kwargs::HIDE_FROM_UI) || message.additional_kwargs.get(kwargs::HUMAN_INPUT_RESPONSE).is_some_and(is_response))
-}
-
-/// The user's own text, before the framework put anything in front of it.
-pub fn user_text(message: &Message) -> String {
-    match message.additional_kwargs.get(kwargs::ORIGINAL_USER_CONTENT).and_then(Value::as_str) {
-        Some(original) => original.to_owned(),
-        None => message.content.text(),
-    }
 }
 
 /// `{version: 1, kind: "human_input_response", source, request_id, response_kind, value, option_id?}`, texts not empty.

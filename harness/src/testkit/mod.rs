@@ -7,6 +7,7 @@
 pub mod checkpoint_history;
 pub mod checkpointer;
 pub mod custom_agents;
+pub mod memories;
 pub mod node_bell;
 pub mod nodes;
 pub mod repeated_commits;

@@ -19,7 +19,7 @@ use crate::edge::{Door, edge};
 use crate::error::ApiError;
 use crate::extract::BODY_LIMIT;
 use crate::openapi::{Document, Routes};
-use crate::routes::{aids, artifacts, catalog, feed, feedback, meta, runs as runs_of, threads as threads_of, uploads};
+use crate::routes::{aids, artifacts, catalog, feed, feedback, memory as memories, meta, runs as runs_of, threads as threads_of, uploads};
 use crate::state::GatewayState;
 
 /// All routes over `state`.
@@ -69,6 +69,14 @@ fn deerflow() -> Router<Arc<GatewayState>> {
         .route("/threads/{thread_id}/suggestions", post(aids::suggest))
         .route("/threads/{thread_id}/compact", post(threads_of::compact))
         .route("/input-polish", post(aids::polish))
+        .route("/memory", get(memories::get).delete(memories::clear))
+        .route("/memory/reload", post(memories::reload))
+        .route("/memory/export", get(memories::get))
+        .route("/memory/import", post(memories::import))
+        .route("/memory/config", get(memories::config))
+        .route("/memory/status", get(memories::status))
+        .route("/memory/facts", post(memories::add))
+        .route("/memory/facts/{fact_id}", axum::routing::patch(memories::correct).delete(memories::remove))
         .route("/threads/{thread_id}/uploads/limits", get(catalog::upload_limits))
         .route("/threads/{thread_id}/uploads", post(uploads::post))
         .route("/threads/{thread_id}/uploads/list", get(uploads::list))

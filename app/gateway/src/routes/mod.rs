@@ -7,6 +7,7 @@ pub(crate) mod catalog;
 pub(crate) mod crons;
 pub(crate) mod feed;
 pub(crate) mod feedback;
+pub(crate) mod memory;
 pub(crate) mod meta;
 pub(crate) mod runs;
 pub(crate) mod store;

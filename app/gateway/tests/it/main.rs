@@ -8,6 +8,7 @@ mod crons;
 mod feed;
 mod feedback;
 mod keys;
+mod memory;
 mod meta;
 mod openapi;
 mod platform_runs;

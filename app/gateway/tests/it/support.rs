@@ -13,7 +13,7 @@ use deerflow_domain::memory::MemoryAssistantStore;
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::access::{Access, KeyRule};
 use deerflow_gateway::ports::{
-    AidsView, CatalogView, FeatureView, MetricsView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits,
+    AidsView, CatalogView, FeatureView, MemoryView, MetricsView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits,
 };
 use deerflow_gateway::visitors::{Hosts, Visitors};
 use deerflow_gateway::webhooks::WebhookPolicy;
@@ -21,6 +21,7 @@ use harness::agents::aids::{Polisher, Suggester};
 use harness::clock::{Clock, SystemClock};
 use harness::config::SummarizationConfig;
 use harness::ids::{IdSource, SystemIds, ThreadId};
+use harness::memory::{Memories, VolatileMemoryStore};
 use harness::messages::Message;
 use harness::middlewares::summarization::Compactor;
 use harness::models::{AsideModels, ModelCatalog, ModelEntry, ModelFacts, RetryPolicy};
@@ -129,6 +130,17 @@ impl CatalogView for Catalog {
 
     fn suggestions(&self) -> SuggestionsView {
         SuggestionsView { enabled: true, max_suggestions: 3 }
+    }
+
+    fn memory(&self) -> MemoryView {
+        MemoryView {
+            enabled: true,
+            mode: "middleware",
+            injection_enabled: true,
+            shutdown_flush_timeout_seconds: 30.0,
+            manager_class: "deermem".to_owned(),
+            backend_config: Map::new(),
+        }
     }
 
     fn uploads(&self) -> UploadLimits {
@@ -250,6 +262,7 @@ impl Gateway {
             threads: Arc::new(Threads { rows: Arc::default(), stores: stores.clone() }),
             feedback: Arc::new(crate::feedback::Opinions::default()),
             assistant_store: Arc::new(MemoryAssistantStore::default()),
+            memories: Memories::new(Arc::new(VolatileMemoryStore::default()), clock.clone(), ids.clone()),
             items: Arc::new(Items::new(Arc::new(MemoryItemStore::default()), None, TtlPolicy::default(), clock.clone())),
             crons: crons.clone(),
             access: Access::new(KeyRule::Optional, keys.clone(), clock.clone()),

@@ -9,6 +9,7 @@ use harness::agents::conformance::{CONFORMANCE, ConformanceAgent};
 use harness::agents::lead::{Guards, LEAD_AGENT, LeadAgentSpec, LeadAgents};
 use harness::clock::Clock;
 use harness::config::{AppConfig, ModelConfig, ToolConfig};
+use harness::memory::{Memories, MemoryRules};
 use harness::models::{AsideModels, BreakerPolicy, Breakers, ModelCatalog, ProviderKind, RetryPolicy};
 use harness::runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
 use harness::sandbox::FileHome;
@@ -22,8 +23,14 @@ use super::guardrails::with_file;
 use crate::config::ConfigHandle;
 
 /// The assistants of the configuration in force. `testing` says whether the agents of test setups may be among them.
-pub(super) fn resolver(config: ConfigHandle, files: FileHome, clock: Arc<dyn Clock>, testing: bool) -> Arc<ConfiguredAgents> {
-    Arc::new(ConfiguredAgents { config, files, clock, testing, assembled: Mutex::new(None) })
+pub(super) fn resolver(
+    config: ConfigHandle,
+    files: FileHome,
+    memories: Memories,
+    clock: Arc<dyn Clock>,
+    testing: bool,
+) -> Arc<ConfiguredAgents> {
+    Arc::new(ConfiguredAgents { config, files, memories, clock, testing, assembled: Mutex::new(None) })
 }
 
 /// Which provider a model entry means, or what is wrong with the entry.
@@ -41,6 +48,7 @@ pub(super) fn check_entry(model: &ModelConfig, clock: Arc<dyn Clock>) -> Result<
 pub(super) struct ConfiguredAgents {
     config: ConfigHandle,
     files: FileHome,
+    memories: Memories,
     clock: Arc<dyn Clock>,
     testing: bool,
     assembled: Mutex<Option<Arc<Assembled>>>,
@@ -91,6 +99,7 @@ impl ConfiguredAgents {
             title: config.title.clone(),
             guards: self.guards(config),
             summarization: config.summarization.clone(),
+            memory: Some((self.memories.clone(), MemoryRules::from(&config.memory))),
             ..LeadAgentSpec::new(models.catalog.clone())
         };
         let agents = StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(lead));

@@ -1,9 +1,12 @@
 //! The configuration as clients may see it.
 
 use chrono::TimeDelta;
-use deerflow_gateway::ports::{CatalogView, FeatureView, SuggestionsView, UploadLimits};
+use deerflow_gateway::ports::{CatalogView, FeatureView, MemoryView, SuggestionsView, UploadLimits};
+use harness::config::MemoryMode;
+use harness::memory::MemoryRules;
 use harness::models::ModelFacts;
 use harness::runtime::runs::{Expiry, ThreadTtl};
+use serde_json::json;
 
 use crate::config::ConfigHandle;
 
@@ -38,6 +41,27 @@ impl CatalogView for ConfigCatalog {
         let config = self.0.current();
         let max_suggestions = u8::try_from(config.suggestions.max_suggestions).unwrap_or(5);
         SuggestionsView { enabled: config.suggestions.enabled, max_suggestions }
+    }
+
+    fn memory(&self) -> MemoryView {
+        let config = self.0.current();
+        let section = &config.memory;
+        let rules = MemoryRules::from(section);
+        let figures = json!({
+            "debounce_seconds": rules.debounce.as_secs_f64(),
+            "model_name": rules.model,
+            "max_facts": rules.max_facts,
+            "fact_confidence_threshold": rules.least_confidence,
+            "max_injection_tokens": rules.max_injection_tokens,
+        });
+        MemoryView {
+            enabled: section.enabled,
+            mode: if section.mode == MemoryMode::Tool { "tool" } else { "middleware" },
+            injection_enabled: section.injection_enabled,
+            shutdown_flush_timeout_seconds: section.shutdown_flush_timeout_seconds,
+            manager_class: section.manager_class.clone(),
+            backend_config: figures.as_object().cloned().unwrap_or_default(),
+        }
     }
 
     fn thread_ttl(&self) -> Option<ThreadTtl> {

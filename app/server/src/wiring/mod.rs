@@ -10,6 +10,7 @@ mod guardrails;
 mod items;
 pub mod keys;
 mod limits;
+mod memories;
 pub mod operations;
 pub mod probes;
 mod stores;
@@ -27,6 +28,7 @@ use deerflow_gateway::visitors::{Hosts, Visitors};
 use deerflow_gateway::webhooks::{SenderOptions, SigningKey, WebhookPolicy, WebhookSender};
 use harness::clock::{Clock, SystemClock};
 use harness::ids::{IdSource, SystemIds};
+use harness::memory::Memories;
 use harness::runtime::runs::{RunsFacade, RuntimeParts};
 use harness::runtime::stream_bridge::StreamBridge;
 use harness::runtime::tasks::{TaskKind, Tasks};
@@ -69,7 +71,8 @@ impl App {
         let (bridge, bell) = bridge::open(&now, settings, &tasks)?;
         bridge.start().await?;
         let files = FileHome::new(settings.home.as_path(), FileLimits::default());
-        let agents = agents::resolver(config.clone(), files.clone(), clock.clone(), settings.is_loopback());
+        let memories = Memories::new(stores.memories, clock.clone(), ids.clone());
+        let agents = agents::resolver(config.clone(), files.clone(), memories.clone(), clock.clone(), settings.is_loopback());
         let runs = Arc::new(RunsFacade::new(
             RuntimeParts {
                 bridge: bridge.clone(),
@@ -109,6 +112,7 @@ impl App {
         limits::follow(config, runs.clone(), &tasks);
         let items = items::open(&now.store, &now.llm_call, config.environment(), stores.items, clock.clone())?;
         tasks.spawn(TaskKind::Service, "store sweeper", items.clone().keep_swept(tasks.token().clone()));
+        memories::follow(memories.clone(), stores.checkpoints.clone(), agents.clone(), &tasks);
         let metrics = Metrics::start();
         tasks.spawn(TaskKind::Service, "metrics", metrics.clone().keep_summed(tasks.token().clone()));
         let gateway = Arc::new(GatewayState {
@@ -119,6 +123,7 @@ impl App {
             threads: stores.threads,
             feedback: stores.feedback,
             assistant_store: stores.assistants,
+            memories: memories.clone(),
             items,
             crons: stores.crons.clone(),
             access: Access::new(settings.key_rule(), stores.keys, clock.clone()),

@@ -12,10 +12,11 @@ use deerflow_domain::threads::ThreadStore;
 use deerflow_domain::upkeep::UpkeepStore;
 use deerflow_stores::{
     Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlApiKeyStore, SqlAssistantStore, SqlCheckpointer,
-    SqlCronStore, SqlFeedbackStore, SqlItemStore, SqlNodeStore, SqlRequestStore, SqlRunEventStore, SqlRunStore, SqlThreadStore,
-    SqlUpkeepStore, SqlWebhookOutbox,
+    SqlCronStore, SqlFeedbackStore, SqlItemStore, SqlMemoryStore, SqlNodeStore, SqlRequestStore, SqlRunEventStore, SqlRunStore,
+    SqlThreadStore, SqlUpkeepStore, SqlWebhookOutbox,
 };
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend, StreamBridgeKind};
+use harness::memory::MemoryStore;
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::memory::MemoryStores;
 use harness::runtime::runs::store::{NodeStore, RequestStore, RunCommitStore, RunEventStore, WebhookOutbox};
@@ -38,6 +39,7 @@ pub(super) struct Stores {
     pub(super) webhooks: Arc<dyn WebhookOutbox>,
     pub(super) assistants: Arc<dyn AssistantStore>,
     pub(super) items: Arc<dyn ItemStore>,
+    pub(super) memories: Arc<dyn MemoryStore>,
     pub(super) crons: Arc<dyn CronStore>,
     pub(super) keys: Arc<dyn ApiKeyStore>,
 }
@@ -77,6 +79,7 @@ impl Stores {
             upkeep: Arc::new(SqlUpkeepStore::new(database.clone())),
             webhooks: Arc::new(SqlWebhookOutbox::new(&database)),
             items: Arc::new(SqlItemStore::new(database.clone())),
+            memories: Arc::new(SqlMemoryStore::new(database.clone())),
             crons: Arc::new(SqlCronStore::new(database.clone())),
             keys: Arc::new(SqlApiKeyStore::new(&database)),
             threads: Arc::new(threads),

@@ -8,6 +8,8 @@ pub(crate) mod checkpoint;
 pub(crate) mod checkpoint_message;
 pub(crate) mod cron;
 pub(crate) mod feedback;
+pub(crate) mod memory;
+pub(crate) mod memory_news;
 pub(crate) mod request_key;
 pub(crate) mod run;
 pub(crate) mod run_event;

@@ -17,6 +17,7 @@ mod m0014_thread_counts;
 mod m0015_run_order;
 mod m0016_request_keys;
 mod m0017_upkeep;
+mod m0018_memories;
 mod m0019_fact_counts;
 
 use harness::runtime::fail_points;
@@ -45,6 +46,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0015_run_order::RunOrder),
             Box::new(m0016_request_keys::RequestKeys),
             Box::new(m0017_upkeep::Upkeep),
+            Box::new(m0018_memories::Memories),
             Box::new(m0019_fact_counts::FactCounts),
         ]
     }

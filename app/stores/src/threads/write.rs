@@ -17,6 +17,7 @@ use super::row::{is_pinned, keeps_latest, new_row, record};
 use crate::checkpoints::{delete_thread_checkpoints, forget_past};
 use crate::entity::{micros, run, short_title, thread};
 use crate::error::{Fault, FromFault};
+use crate::memories::forget_news_of;
 use crate::requests::{known_of, take, was_taken};
 use crate::runs::{delete_runs_of, from_json, is_active, json_text};
 use crate::script::Script;
@@ -146,6 +147,7 @@ async fn is_busy(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<bool, Db
 async fn remove(tx: &DatabaseTransaction, thread: &ThreadId, row: thread::Model) -> Result<(), TxError<StoreError>> {
     delete_runs_of::<StoreError>(tx, thread).await?;
     delete_thread_checkpoints(tx, thread).await?;
+    forget_news_of(tx, thread).await?;
     thread::Entity::delete_by_id(thread.as_str()).exec(tx).await?;
     let values: [Value; 2] = [thread.as_str().into(), row.user_id.into()];
     tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), REMEMBER_DELETED, values)).await?;

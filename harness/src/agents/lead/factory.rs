@@ -16,9 +16,10 @@ use crate::agents::agent_loop::{ModelSettings, Patience};
 use crate::agents::catalog::AgentSource;
 use crate::agents::custom::{AgentName, CustomAgent, CustomAgentError, CustomAgents, ModelOverrides, SetupAgent, UpdateAgent};
 use crate::config::{SummarizationConfig, TitleConfig};
+use crate::memory::{Memories, MemoryRules};
 use crate::middlewares::summarization::Compactor;
 use crate::middlewares::{
-    ClarificationMiddleware, DanglingToolCallMiddleware, LlmErrorMiddleware, Middleware, SummarizationMiddleware, TASK,
+    ClarificationMiddleware, DanglingToolCallMiddleware, LlmErrorMiddleware, MemoryMiddleware, Middleware, SummarizationMiddleware, TASK,
     ThreadDataMiddleware, TitleMiddleware, TodoMiddleware, ToolErrorMiddleware, UploadsMiddleware, ViewImageMiddleware, order,
 };
 use crate::models::{AsideModels, Breakers, ModelCatalog, RetryPolicy};
@@ -58,6 +59,8 @@ pub struct LeadAgentSpec {
     pub guards: Guards,
     /// How conversations are shortened that outgrow their model.
     pub summarization: SummarizationConfig,
+    /// What is remembered about users, if anything is.
+    pub memory: Option<(Memories, MemoryRules)>,
     /// Further middlewares; they take their places by name.
     pub middlewares: Vec<Arc<dyn Middleware>>,
 }
@@ -77,6 +80,7 @@ impl LeadAgentSpec {
             title: TitleConfig::default(),
             guards: Guards::default(),
             summarization: SummarizationConfig::default(),
+            memory: None,
             middlewares: Vec::new(),
         }
     }
@@ -214,6 +218,9 @@ impl LeadAgents {
         }
         if spec.title.enabled {
             all.push(Arc::new(TitleMiddleware::new(&spec.title)));
+        }
+        if let Some((memories, rules)) = &spec.memory {
+            all.push(Arc::new(MemoryMiddleware::new(memories.clone(), rules.clone())));
         }
         all.extend(spec.guards.middlewares(tools, spec.files.as_ref()));
         all.extend(spec.middlewares.iter().cloned());

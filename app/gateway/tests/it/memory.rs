@@ -1,0 +1,76 @@
+//! `/api/memory`: what the web UI does with what is remembered.
+
+use serde_json::{Value, json};
+
+use crate::support::Gateway;
+
+async fn add(gateway: &Gateway, content: &str) -> Value {
+    let answer = gateway.post("/api/memory/facts", json!({ "content": content, "category": "preference", "confidence": 0.9 })).await;
+    assert_eq!(answer.code(), 200, "{}", answer.text());
+    answer.json()
+}
+
+#[tokio::test]
+async fn an_empty_memory_has_its_whole_shape() {
+    let gateway = Gateway::new();
+    let memory = gateway.get("/api/memory").await.json();
+    let note = json!({ "summary": "", "updatedAt": "" });
+    assert_eq!(memory["user"], json!({ "workContext": note, "personalContext": note, "topOfMind": note }));
+    assert_eq!(memory["history"], json!({ "recentMonths": note, "earlierContext": note, "longTermBackground": note }));
+    assert_eq!((&memory["version"], &memory["facts"]), (&json!("1.0"), &json!([])));
+    assert_eq!(gateway.get("/api/memory/config").await.json()["manager_class"], "deermem");
+    assert_eq!(gateway.get("/api/memory/status").await.json()["data"], memory);
+}
+
+#[tokio::test]
+async fn facts_are_added_corrected_and_removed() {
+    let gateway = Gateway::new();
+    let memory = add(&gateway, "Likes tea").await;
+    let fact = &memory["facts"][0];
+    assert_eq!((&fact["content"], &fact["source"]), (&json!("Likes tea"), &json!({ "type": "manual" })));
+    assert!(fact.get("status").is_none() && fact.get("sourceError").is_none(), "what is not there is left out: {fact}");
+    let path = format!("/api/memory/facts/{}", fact["id"].as_str().unwrap());
+    let changed = gateway.send("PATCH", &path, Some(json!({ "content": "Likes coffee" }))).await.json();
+    assert_eq!((&changed["facts"][0]["content"], &changed["facts"][0]["category"]), (&json!("Likes coffee"), &json!("preference")));
+    assert_eq!(gateway.post("/api/memory/facts", json!({ "content": "likes  COFFEE" })).await.code(), 409);
+    assert_eq!(gateway.send("DELETE", &path, None).await.json()["facts"], json!([]));
+    let gone = gateway.send("DELETE", &path, None).await;
+    assert_eq!((gone.code(), gone.json()["detail"].as_str().unwrap().starts_with("Memory fact '")), (404, true));
+}
+
+#[tokio::test]
+async fn an_export_is_imported_and_everything_is_forgotten() {
+    let gateway = Gateway::new();
+    add(&gateway, "Likes tea").await;
+    let mut exported = gateway.get("/api/memory/export").await.json();
+    assert_eq!(gateway.send("DELETE", "/api/memory", None).await.json()["facts"], json!([]));
+    exported["facts"][0]["topics"] = json!(["drinks"]);
+    exported["user"]["workContext"] = json!({ "summary": "A cook" });
+    let imported = gateway.post("/api/memory/import", exported.clone()).await.json();
+    assert_eq!((&imported["facts"], &imported["user"]["workContext"]["summary"]), (&exported["facts"], &json!("A cook")));
+    assert_eq!(gateway.post("/api/memory/reload", json!({})).await.json(), imported);
+    let twins = json!({ "facts": [{ "content": "a" }, { "content": "b" }] });
+    let twins = gateway.post("/api/memory/import", twins).await.json();
+    assert_ne!(twins["facts"][0]["id"], twins["facts"][1]["id"]);
+}
+
+#[tokio::test]
+async fn what_is_no_memory_is_refused_and_changes_nothing() {
+    let gateway = Gateway::new();
+    let held = add(&gateway, "Likes tea").await;
+    let fact = format!("/api/memory/facts/{}", held["facts"][0]["id"].as_str().unwrap());
+    for (method, path, body) in [
+        ("POST", "/api/memory/facts", json!({})),
+        ("POST", "/api/memory/facts", json!({ "content": " " })),
+        ("POST", "/api/memory/facts", json!({ "content": "x", "confidence": 1.5 })),
+        ("POST", "/api/memory/facts", json!({ "content": "x", "category": 3 })),
+        ("PATCH", &*fact, json!({ "content": "x".repeat(20_000) })),
+        ("POST", "/api/memory/import", json!({ "facts": "x" })),
+        ("POST", "/api/memory/import", json!({ "facts": [{ "content": "" }] })),
+        ("POST", "/api/memory/import", json!({ "facts": [{ "content": "x", "confidence": 7 }] })),
+        ("POST", "/api/memory/import", json!({ "user": { "workContext": { "summary": "x".repeat(30_000) } } })),
+    ] {
+        assert_eq!(gateway.send(method, path, Some(body.clone())).await.code(), 422, "{method} {path} {body}");
+    }
+    assert_eq!(gateway.get("/api/memory").await.json(), held);
+}

@@ -1,0 +1,27 @@
+//! Threads that have news for a memory.
+
+use sea_orm::entity::prelude::*;
+
+/// A row. It stays when its news are learned, for what it knows of the thread.
+#[derive(Debug, Clone, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "memory_news")]
+pub(crate) struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub(crate) thread_id: String,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub(crate) user_id: String,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub(crate) agent: String,
+    /// The last message that was learned from.
+    pub(crate) watermark: Option<String>,
+    pub(crate) number: i64,
+    pub(crate) tries: i64,
+    /// Null when there are no news.
+    pub(crate) due_at: Option<i64>,
+    pub(crate) taken_until: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, EnumIter, DeriveRelation)]
+pub(crate) enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

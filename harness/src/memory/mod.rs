@@ -1,0 +1,27 @@
+//! Long-term memory: what is remembered about a user across conversations.
+//!
+//! A run notes that its thread has news ([`Memories::note`]). When the thread has been quiet for a while, a [`worker`] reads what was
+//! said since the last time ([`dialogue`]), asks a model what of it is worth keeping ([`learn`]), and merges that into the user's
+//! document ([`document`], [`merge`]). What agents get to read of it is [`render`]ed within a budget.
+
+mod dialogue;
+mod document;
+mod learn;
+mod memories;
+mod merge;
+mod render;
+mod rules;
+mod store;
+mod volatile;
+mod worker;
+
+pub use dialogue::Dialogue;
+pub use document::{Fact, FactSource, MemoryDocument, Note, QUARANTINED};
+pub use learn::{Learned, LearnedFact, LearnedNote, Learner};
+pub use memories::{FactChange, Memories, MemoryError};
+pub use merge::merge;
+pub use render::render;
+pub use rules::MemoryRules;
+pub use store::{MemoryScope, MemoryStore, Noted, Stored};
+pub use volatile::VolatileMemoryStore;
+pub use worker::MemoryWorker;

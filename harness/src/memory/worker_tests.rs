@@ -1,0 +1,112 @@
+//! From a conversation to a memory.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::*;
+use crate::clock::{Clock, ManualClock};
+use crate::ids::{SeededIds, ThreadId};
+use crate::memory::{MemoryScope, VolatileMemoryStore};
+use crate::messages::Message;
+use crate::models::{AsideModels, ModelCatalog, ModelEntry, RetryPolicy};
+use crate::runtime::memory::MemoryStores;
+use crate::state::{StateUpdate, ThreadState};
+use crate::testkit::{at, checkpoint_write};
+
+struct Rig {
+    worker: MemoryWorker,
+    memories: Memories,
+    learner: Learner,
+    clock: ManualClock,
+    checkpoints: Arc<MemoryStores>,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let clock = ManualClock::starting_at(at(0));
+        let checkpoints = Arc::new(MemoryStores::new());
+        let memories = Memories::new(Arc::new(VolatileMemoryStore::default()), Arc::new(clock.clone()), Arc::new(SeededIds::new(1)));
+        let catalog = ModelCatalog::new([ModelEntry::new("a", "scripted", "s")], Arc::new(clock.clone()));
+        let retry = RetryPolicy { max_attempts: 1, ..RetryPolicy::default() };
+        let learner = Learner { models: AsideModels { catalog: Arc::new(catalog), breakers: Arc::default(), retry }, model: None };
+        Self { worker: MemoryWorker::new(memories.clone(), checkpoints.clone()), memories, learner, clock, checkpoints }
+    }
+
+    /// Something the user says on a thread; the scripted model does what it says when it is shown the conversation.
+    async fn says(&self, number: u64, text: &str) {
+        let mut state = ThreadState::default();
+        let message = Message::human(text).with(|body| body.id = Some(format!("m{number}")));
+        state.apply(StateUpdate::messages([message]), &SeededIds::new(9)).unwrap();
+        self.checkpoints.put(checkpoint_write("t1", None, number, &mut state, &mut 0)).await.unwrap();
+        self.memories.note(&scope(), &ThreadId::parse("t1").unwrap(), &MemoryRules::default()).await.unwrap();
+    }
+
+    async fn look(&self) -> usize {
+        self.worker.look(&MemoryRules::default(), &self.learner).await.unwrap()
+    }
+
+    async fn facts(&self) -> Vec<String> {
+        self.memories.read(&scope()).await.unwrap().document.facts.into_iter().map(|fact| fact.content).collect()
+    }
+}
+
+fn scope() -> MemoryScope {
+    MemoryScope::of_user("ann")
+}
+
+fn teaching(content: &str) -> String {
+    let object =
+        json!({"user": {}, "history": {}, "newFacts": [{"content": content, "confidence": 0.9, "origin": "user"}], "factsToRemove": []});
+    format!("[[usage 1,1]] then say {object}")
+}
+
+#[tokio::test]
+async fn a_quiet_thread_is_learned_from_once() {
+    let rig = Rig::new();
+    rig.says(1, &teaching("Lives in Bergen")).await;
+    assert_eq!(rig.look().await, 0, "not quiet yet");
+    rig.clock.advance(TimeDelta::seconds(31));
+    assert_eq!(rig.look().await, 1);
+    assert_eq!(rig.facts().await, ["Lives in Bergen"]);
+    rig.memories.note(&scope(), &ThreadId::parse("t1").unwrap(), &MemoryRules::default()).await.unwrap();
+    rig.clock.advance(TimeDelta::seconds(31));
+    assert_eq!(rig.look().await, 1);
+    assert_eq!(rig.facts().await.len(), 1, "there was nothing new");
+}
+
+#[tokio::test]
+async fn a_model_that_fails_is_asked_again_and_then_given_up() {
+    let rig = Rig::new();
+    rig.says(1, "[[error 500]]").await;
+    for _ in 0..MOST_TRIES {
+        rig.clock.advance(TimeDelta::minutes(3));
+        assert_eq!(rig.look().await, 1);
+    }
+    rig.clock.advance(TimeDelta::minutes(30));
+    assert_eq!(rig.look().await, 0);
+    assert_eq!(rig.facts().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_thread_that_is_gone_and_one_of_an_installation_that_learns_nothing_are_left_alone() {
+    let rig = Rig::new();
+    rig.memories.note(&scope(), &ThreadId::parse("gone").unwrap(), &MemoryRules::default()).await.unwrap();
+    rig.clock.advance(TimeDelta::minutes(1));
+    assert_eq!(rig.worker.look(&MemoryRules { learns: false, ..MemoryRules::default() }, &rig.learner).await, Ok(0));
+    assert_eq!((rig.look().await, rig.look().await), (1, 0));
+    assert!(rig.clock.now() > at(0));
+}
+
+#[tokio::test]
+async fn facts_are_corrected_confirmed_and_forgotten_by_the_user() {
+    let rig = Rig::new();
+    let document = rig.memories.add(&scope(), " Likes tea ", "preference", 0.8).await.unwrap();
+    let id = document.facts[0].id.clone();
+    assert_eq!(rig.memories.add(&scope(), "likes TEA", "preference", 0.8).await, Err(MemoryError::Duplicate));
+    let change = super::super::FactChange { content: Some("Likes coffee".to_owned()), ..Default::default() };
+    let corrected = rig.memories.correct(&scope(), &id, &change).await.unwrap();
+    assert_eq!((corrected.facts[0].content.as_str(), corrected.revision), ("Likes coffee", 2));
+    assert_eq!(rig.memories.remove(&scope(), "fact_0").await, Err(MemoryError::NoFact("fact_0".to_owned())));
+    assert!(rig.memories.remove(&scope(), &id).await.unwrap().facts.is_empty());
+}

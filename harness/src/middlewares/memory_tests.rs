@@ -1,0 +1,76 @@
+//! Memory in a real agent.
+
+use serde_json::Map;
+
+use super::*;
+use crate::agents::AgentSource;
+use crate::agents::lead::{LeadAgentSpec, LeadAgents};
+use crate::agents::test_support::{ReplayModel, Reply, fresh, run, state_of};
+use crate::clock::{Clock, SystemClock};
+use crate::ids::SeededIds;
+use crate::memory::{FactChange, MemoryStore, VolatileMemoryStore};
+use crate::models::ModelCatalog;
+use crate::runtime::agent::Agent;
+
+struct Rig {
+    store: Arc<VolatileMemoryStore>,
+    memories: Memories,
+    model: Arc<ReplayModel>,
+    agent: Arc<dyn Agent>,
+}
+
+fn rig() -> Rig {
+    let store = Arc::new(VolatileMemoryStore::default());
+    let memories = Memories::new(store.clone(), Arc::new(SystemClock), Arc::new(SeededIds::new(1)));
+    let model = ReplayModel::new([Reply::Say("yes")]);
+    let catalog = ModelCatalog::new([], Arc::new(SystemClock)).with_model(model.clone());
+    let rules = MemoryRules { debounce: Duration::ZERO, ..MemoryRules::default() };
+    let spec = LeadAgentSpec { memory: Some((memories.clone(), rules)), ..LeadAgentSpec::new(Arc::new(catalog)) };
+    let agent = LeadAgents::new(spec).agent(&Map::new()).unwrap();
+    Rig { store, memories, model, agent }
+}
+
+impl Rig {
+    /// What the model is sent in run `name`.
+    async fn sent(&self, name: &str) -> Vec<String> {
+        let before = self.model.asked().len();
+        let state = state_of([Message::human("hello")]);
+        let said = run(&self.agent, fresh(state), |ctx| ctx.run_id = RunId::parse(name).unwrap()).await;
+        assert_eq!(said.state().messages().len(), 2, "a memory is no part of the thread");
+        self.model.asked()[before].messages.iter().map(|message| message.content.text()).collect()
+    }
+}
+
+#[tokio::test]
+async fn an_agent_reads_what_is_remembered_of_its_user_and_nobody_else() {
+    let rig = rig();
+    rig.memories.add(&MemoryScope::of_user("bob"), "likes tea", "preference", 0.9).await.unwrap();
+    assert_eq!(rig.sent("r1").await, ["hello"]);
+    rig.memories.add(&MemoryScope::of_user("ann"), "likes <coffee>", "preference", 0.9).await.unwrap();
+    let sent = rig.sent("r2").await;
+    assert!(sent[0].starts_with("<memory>") && sent[0].contains("likes &lt;coffee&gt;") && sent[1] == "hello", "{sent:?}");
+}
+
+#[tokio::test]
+async fn a_thread_keeps_its_text_until_the_user_changes_something() {
+    let rig = rig();
+    let ann = MemoryScope::of_user("ann");
+    let document = rig.memories.add(&ann, "likes tea", "preference", 0.9).await.unwrap();
+    let first = rig.sent("r1").await;
+    let mut learned = document.clone();
+    learned.facts[0].content = "learned meanwhile".to_owned();
+    assert_eq!(rig.store.write(&ann, &learned, false, SystemClock.now()).await, Ok(true));
+    assert_eq!(rig.sent("r2").await, first);
+    let change = FactChange { content: Some("likes coffee".to_owned()), ..FactChange::default() };
+    rig.memories.correct(&ann, &document.facts[0].id, &change).await.unwrap();
+    assert!(rig.sent("r3").await[0].contains("likes coffee"));
+}
+
+#[tokio::test]
+async fn a_run_leaves_its_threads_news_for_the_worker() {
+    let rig = rig();
+    rig.sent("r1").await;
+    let now = SystemClock.now();
+    let noted = rig.store.take(now, now, 9).await.unwrap();
+    assert_eq!((noted.len(), noted[0].scope.clone(), noted[0].thread.as_str()), (1, MemoryScope::of_user("ann"), "thread"));
+}
