@@ -52,12 +52,14 @@ fn think(settings: &mut Settings, body: &mut Map<String, Value>, limit: u64) {
     let is = |thinking: &Option<Value>, word: &str| thinking.as_ref().is_some_and(|thinking| thinking["type"] == word);
     if is(&thinking, "enabled")
         && let Some(Value::Object(switch)) = &mut thinking
-        && switch.get("budget_tokens").is_none_or(Value::is_null)
     {
-        // Four fifths for the thoughts, the rest for the answer.
-        let budget = (limit / 5 * 4).max(LEAST_THINKING);
+        // Four fifths for the thoughts, the rest for the answer, unless the entry says how much.
+        let given = switch.get("budget_tokens").and_then(Value::as_u64);
+        let budget = given.unwrap_or(limit / 5 * 4).max(LEAST_THINKING);
         switch.insert("budget_tokens".to_owned(), json!(budget));
-        body.insert("max_tokens".to_owned(), json!(limit.max(budget + 1)));
+        if budget >= limit {
+            body.insert("max_tokens".to_owned(), json!(budget.saturating_add(limit)));
+        }
     }
     if is(&thinking, "enabled") || is(&thinking, "adaptive") {
         // While it thinks, the API takes no other temperature than its own.

@@ -89,7 +89,7 @@ fn thinking_has_a_budget_and_its_own_temperature() {
     assert_eq!((&on["thinking"], &on["max_tokens"]), (&json!({"type": "enabled", "budget_tokens": 8000}), &json!(10_000)));
     assert_eq!((on.get("temperature"), on.get("top_k"), &on["top_p"]), (None, None, &json!(0.99)));
     let small = switched(json!({"thinking": {"type": "enabled"}, "max_tokens": 100}));
-    assert_eq!((&small["thinking"]["budget_tokens"], &small["max_tokens"]), (&json!(1024), &json!(1025)));
+    assert_eq!((&small["thinking"]["budget_tokens"], &small["max_tokens"]), (&json!(1024), &json!(1124)));
     let given = switched(json!({"thinking": {"type": "enabled", "budget_tokens": 2000}, "reasoning_effort": "high"}));
     assert_eq!((&given["thinking"]["budget_tokens"], &given["output_config"]), (&json!(2000), &json!({"effort": "high"})));
     let off = switched(json!({"thinking": {"type": "disabled"}, "temperature": 0.1, "reasoning_effort": "minimal"}));

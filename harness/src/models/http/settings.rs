@@ -79,7 +79,7 @@ impl Settings {
         Self { sent: own.map(|(key, value)| (key.clone(), value.clone())).collect(), raw: raw.collect() }
     }
 
-    /// Takes out the first of `keys` that is there.
+    /// Takes all of `keys` out; the first that is there counts.
     pub(in crate::models) fn take(&mut self, keys: &[&str]) -> Option<Value> {
         let mut found = None;
         for key in keys {
