@@ -152,6 +152,11 @@ impl Fact {
     pub fn is_trusted(&self) -> bool {
         self.status.as_deref() != Some(QUARANTINED)
     }
+
+    /// Whether the user told it outright.
+    pub fn is_manual(&self) -> bool {
+        self.source.0.get("type").is_some_and(|kind| kind == "manual")
+    }
 }
 
 /// A text without what does not tell it from another.

@@ -120,7 +120,9 @@ impl Learner {
 }
 
 fn prompt(document: &MemoryDocument, dialogue: &Dialogue) -> String {
-    let memory = serde_json::to_string(document).unwrap_or_default();
+    // What is kept apart must not find its way into what is trusted.
+    let trusted = MemoryDocument { facts: document.facts.iter().filter(|fact| fact.is_trusted()).cloned().collect(), ..document.clone() };
+    let memory = serde_json::to_string(&trusted).unwrap_or_default();
     format!(
         "{TASK}\n\n<current_memory>\n{}\n</current_memory>\n\n<conversation>\n{}\n</conversation>",
         escaped(&memory),

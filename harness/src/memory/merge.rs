@@ -4,13 +4,15 @@ use chrono::{DateTime, Utc};
 
 use super::dialogue::Dialogue;
 use super::document::{Fact, FactSource, MemoryDocument, QUARANTINED, stamp};
-use super::learn::Learned;
+use super::learn::{Learned, LearnedFact};
 use super::rules::MemoryRules;
 use crate::ids::{IdSource, ThreadId};
 
 /// The longest fact and the longest note, in letters.
 const MOST_FACT_LETTERS: usize = 1_000;
 const MOST_NOTE_LETTERS: usize = 4_000;
+/// What kinds of facts there are.
+const CATEGORIES: &[&str] = &["preference", "knowledge", "context", "behavior", "goal", "correction"];
 /// Words in what is no memory: files of a thread are gone with it.
 const PASSING: &str = "/mnt/user-data/";
 
@@ -36,32 +38,35 @@ pub fn merge(
             note.updated_at = stamp(now);
         }
     }
-    next.facts.retain(|fact| !learned.facts_to_remove.contains(&fact.id));
+    let is_told = |new: &LearnedFact| new.origin == "user" && !dialogue.comes_from_tools(&new.content, "");
+    // A stranger's word takes nothing away, and nobody but the user what the user has told outright.
+    if learned.new_facts.iter().all(is_told) {
+        next.facts.retain(|fact| fact.is_manual() || !learned.facts_to_remove.contains(&fact.id));
+    }
     for new in &learned.new_facts {
-        let content = cut(new.content.trim(), MOST_FACT_LETTERS);
+        let content = one_line(&new.content);
         let is_sure = new.confidence >= rules.least_confidence;
         if content.is_empty() || !is_sure || content.contains(PASSING) || next.says(&content) {
             continue;
         }
-        let trusted = new.origin == "user" && !dialogue.comes_from_tools(&content, "");
+        let wrong = new.source_error.as_deref().map(one_line).filter(|wrong| !wrong.is_empty());
         next.facts.push(Fact {
             id: fact_id(ids),
             content,
-            category: new.category.clone(),
+            category: CATEGORIES.iter().find(|known| **known == new.category).unwrap_or(&"context").to_string(),
             confidence: new.confidence.min(1.0),
             created_at: stamp(now),
             source: FactSource(thread.as_str().into()),
-            source_error: new.source_error.clone().filter(|error| !error.trim().is_empty()),
-            status: (!trusted).then(|| QUARANTINED.to_owned()),
+            source_error: wrong.filter(|wrong| !dialogue.comes_from_tools(wrong, "")),
+            status: (!is_told(new)).then(|| QUARANTINED.to_owned()),
             updated_at: None,
             extra: Default::default(),
         });
     }
     if next.facts.len() > rules.max_facts {
-        // What is kept apart goes before what is trusted.
-        next.facts.sort_by(|a, b| {
-            (b.is_trusted(), b.confidence).partial_cmp(&(a.is_trusted(), a.confidence)).unwrap_or(std::cmp::Ordering::Equal)
-        });
+        // What is kept apart goes before what is trusted, and that before what the user told outright.
+        let rank = |fact: &Fact| (fact.is_manual(), fact.is_trusted(), fact.confidence);
+        next.facts.sort_by(|a, b| rank(b).partial_cmp(&rank(a)).unwrap_or(std::cmp::Ordering::Equal));
         next.facts.truncate(rules.max_facts);
     }
     if next == *document {
@@ -69,6 +74,11 @@ pub fn merge(
     }
     next.last_updated = stamp(now);
     Some(next)
+}
+
+/// A text without breaks, which could pass for another entry of a memory.
+fn one_line(text: &str) -> String {
+    cut(&text.split_whitespace().collect::<Vec<_>>().join(" "), MOST_FACT_LETTERS)
 }
 
 /// A new fact's id.

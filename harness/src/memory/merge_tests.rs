@@ -83,3 +83,23 @@ fn notes_change_only_when_they_are_to_and_no_file_is_a_memory() {
     assert_eq!((document.user.top_of_mind.summary.as_str(), document.user.work_context.summary.as_str()), ("a trip", ""));
     assert!(document.history.recent_months.summary.is_empty() && document.facts.is_empty());
 }
+
+#[test]
+fn a_strangers_word_takes_nothing_away_and_nobody_takes_what_the_user_told_outright() {
+    let mut document = keep(&MemoryDocument::default(), vec![fact("Lives in Bergen", 0.9, "user")]);
+    let removing = |origin: &str, document: &MemoryDocument| Learned {
+        facts_to_remove: vec![document.facts[0].id.clone()],
+        ..learned(vec![fact("Moved to Paris", 0.9, origin)])
+    };
+    let after = |origin: &str, document: &MemoryDocument| {
+        merged(document, &removing(origin, document), &Dialogue::default(), &MemoryRules::default()).unwrap()
+    };
+    assert_eq!(contents(&after("tool", &document)), ["Lives in Bergen", "Moved to Paris"]);
+    assert_eq!(contents(&after("user", &document)), ["Moved to Paris"]);
+    document.facts[0].source = FactSource(json!({"type": "manual"}));
+    assert_eq!(contents(&after("user", &document)), ["Lives in Bergen", "Moved to Paris"]);
+    let rules = MemoryRules { max_facts: 1, ..MemoryRules::default() };
+    document.facts[0].confidence = 0.5;
+    let full = merged(&document, &learned(vec![fact("Moved to Paris", 0.9, "user")]), &Dialogue::default(), &rules);
+    assert!(full.is_none_or(|full| contents(&full) == ["Lives in Bergen"]), "what was told outright goes last");
+}

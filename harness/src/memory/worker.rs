@@ -7,6 +7,7 @@ use chrono::TimeDelta;
 use tokio_util::sync::CancellationToken;
 
 use super::dialogue::Dialogue;
+use super::document::MemoryDocument;
 use super::learn::{Learned, Learner};
 use super::memories::{Memories, MemoryError};
 use super::merge::merge;
@@ -109,18 +110,36 @@ impl MemoryWorker {
         if dialogue.is_empty() {
             return Ok(Some(last));
         }
-        let document = self.memories.read(&noted.scope).await.map_err(MemoryError::from)?.document;
-        let learned = learner.learn(&document, &dialogue, self.memories.clock(), self.memories.ids()).await?;
-        match learned {
-            Some(learned) => self.keep(noted, rules, &dialogue, &learned).await?,
-            None => tracing::warn!(thread_id = %noted.thread, "a model's answer was no memory; what the thread has to tell is passed over"),
+        for _ in 0..MOST_TRIES {
+            let document = self.memories.read(&noted.scope).await.map_err(MemoryError::from)?.document;
+            let learned = learner.learn(&document, &dialogue, self.memories.clock(), self.memories.ids()).await?;
+            let Some(learned) = learned else {
+                tracing::warn!(thread_id = %noted.thread, "a model's answer was no memory; what the thread has to tell is passed over");
+                return Ok(Some(last));
+            };
+            match self.keep(noted, rules, &document, &dialogue, &learned).await {
+                Err(MemoryError::Busy) => tracing::debug!(thread_id = %noted.thread, "a memory changed while it was learned for"),
+                kept => return kept.map(|()| Some(last)).map_err(Into::into),
+            }
         }
-        Ok(Some(last))
+        Err(MemoryError::Busy.into())
     }
 
-    async fn keep(&self, noted: &Noted, rules: &MemoryRules, dialogue: &Dialogue, learned: &Learned) -> Result<(), MemoryError> {
+    /// Merges into the document that the model was shown. What another one says, such as an emptied one, is not to be overwritten by
+    /// what followed from this.
+    async fn keep(
+        &self,
+        noted: &Noted,
+        rules: &MemoryRules,
+        shown: &MemoryDocument,
+        dialogue: &Dialogue,
+        learned: &Learned,
+    ) -> Result<(), MemoryError> {
         let (ids, now) = (self.memories.ids(), self.memories.clock().now());
         let merged = self.memories.change(&noted.scope, false, |document| {
+            if document.revision != shown.revision {
+                return Err(MemoryError::Busy);
+            }
             if let Some(next) = merge(document, learned, dialogue, &noted.thread, rules, ids, now) {
                 *document = next;
             }

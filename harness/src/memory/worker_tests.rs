@@ -110,3 +110,16 @@ async fn facts_are_corrected_confirmed_and_forgotten_by_the_user() {
     assert_eq!(rig.memories.remove(&scope(), "fact_0").await, Err(MemoryError::NoFact("fact_0".to_owned())));
     assert!(rig.memories.remove(&scope(), &id).await.unwrap().facts.is_empty());
 }
+
+#[tokio::test]
+async fn what_was_learned_from_another_memory_is_not_merged_into_an_emptied_one() {
+    let rig = Rig::new();
+    rig.says(1, "hello").await;
+    rig.clock.advance(TimeDelta::minutes(1));
+    let noted = rig.memories.store().take(rig.clock.now(), rig.clock.now() + LEASE, 1).await.unwrap().remove(0);
+    let shown = rig.memories.add(&scope(), "Likes tea", "preference", 0.8).await.unwrap();
+    rig.memories.replace(&scope(), MemoryDocument::default()).await.unwrap();
+    let (rules, dialogue) = (MemoryRules::default(), Dialogue::default());
+    let kept = rig.worker.keep(&noted, &rules, &shown, &dialogue, &Learned::default()).await;
+    assert_eq!(kept, Err(MemoryError::Busy));
+}

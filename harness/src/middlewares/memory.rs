@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// Threads whose text is held.
 const MOST_HELD: usize = 1_000;
 /// The message's name.
-const NAME: &str = "memory";
+pub(super) const NAME: &str = "memory";
 
 /// Shows an agent what is remembered, and has its conversations remembered.
 ///
@@ -35,7 +35,7 @@ const NAME: &str = "memory";
 pub struct MemoryMiddleware {
     memories: Memories,
     rules: MemoryRules,
-    held: Mutex<HashMap<ThreadId, Held>>,
+    held: Mutex<HashMap<(MemoryScope, ThreadId), Held>>,
 }
 
 /// What a thread reads.
@@ -54,11 +54,12 @@ impl MemoryMiddleware {
 
     /// What the run's agent reads; looked up once per run.
     async fn text(&self, ctx: &RunContext) -> Result<Option<Arc<str>>, StoreError> {
-        let held = self.held.lock().get(&ctx.thread_id).cloned();
+        let place = (scope_of(ctx), ctx.thread_id.clone());
+        let held = self.held.lock().get(&place).cloned();
         if let Some(held) = held.as_ref().filter(|held| held.run == ctx.run_id) {
             return Ok(held.text.clone());
         }
-        let stored = self.memories.read(&scope_of(ctx)).await?;
+        let stored = self.memories.read(&place.0).await?;
         let text = match held {
             Some(held) if held.edits == stored.edits && held.text.is_some() => held.text,
             _ => render(&stored.document, self.rules.max_injection_tokens).map(Arc::from),
@@ -67,7 +68,7 @@ impl MemoryMiddleware {
         if all.len() >= MOST_HELD {
             all.clear();
         }
-        all.insert(ctx.thread_id.clone(), Held { run: ctx.run_id.clone(), edits: stored.edits, text: text.clone() });
+        all.insert(place, Held { run: ctx.run_id.clone(), edits: stored.edits, text: text.clone() });
         Ok(text)
     }
 }

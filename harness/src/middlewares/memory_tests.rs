@@ -1,5 +1,6 @@
 //! Memory in a real agent.
 
+use futures_util::FutureExt;
 use serde_json::Map;
 
 use super::*;
@@ -26,7 +27,7 @@ fn rig() -> Rig {
     let catalog = ModelCatalog::new([], Arc::new(SystemClock)).with_model(model.clone());
     let rules = MemoryRules { debounce: Duration::ZERO, ..MemoryRules::default() };
     let spec = LeadAgentSpec { memory: Some((memories.clone(), rules)), ..LeadAgentSpec::new(Arc::new(catalog)) };
-    let agent = LeadAgents::new(spec).agent(&Map::new()).unwrap();
+    let agent = LeadAgents::new(spec).agent(&Map::new()).now_or_never().unwrap().unwrap();
     Rig { store, memories, model, agent }
 }
 

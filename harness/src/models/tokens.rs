@@ -63,6 +63,12 @@ impl TokenFamily {
         self.tokens(messages.into_iter().map(Message::size).sum())
     }
 
+    /// How many narrow letters a wide one weighs, rounded up.
+    pub fn wide_letters(self) -> usize {
+        let (narrow, wide) = self.ratios();
+        usize::try_from((narrow * wide).div_ceil(100)).unwrap_or(usize::MAX)
+    }
+
     /// How many narrow letters are so many tokens, rounded down.
     pub fn letters(self, tokens: u64) -> usize {
         usize::try_from(tokens.saturating_mul(self.ratios().0) / 10).unwrap_or(usize::MAX)

@@ -123,7 +123,7 @@ fn with_everything_on_the_chain_is_the_order_without_strangers() {
     spec.guards.guardrails = serde_json::from_value(json!({"enabled": true, "provider": {"use": "allowlist"}})).unwrap();
     spec.guards.token_budget.enabled = true;
     let agents = LeadAgents::new(spec);
-    let chain = agents.middlewares(&LeadOptions::read(&options(json!({"is_plan_mode": true}))), &ToolRegistry::new());
+    let chain = agents.middlewares(&LeadOptions::read(&options(json!({"is_plan_mode": true}))), "m", &ToolRegistry::new());
     let names: Vec<&str> = chain.iter().map(|middleware| middleware.name()).collect();
     let known: Vec<&str> = order::ORDER.iter().copied().filter(|name| names.contains(name)).collect();
     assert_eq!(names, known, "each stands at its place, once");

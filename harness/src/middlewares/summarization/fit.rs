@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::view::is_summary;
 use crate::messages::{Content, Message, MessageKind};
+use crate::middlewares::memory::NAME as MEMORY;
 use crate::middlewares::real_user::is_real_user_message;
 use crate::models::TokenFamily;
 
@@ -28,7 +29,7 @@ pub(super) fn fit(mut messages: Vec<Message>, room: u64, family: TokenFamily) ->
     let mut kept = Vec::with_capacity(messages.len());
     let mut dropping = true;
     for (at, message) in messages.drain(..).enumerate() {
-        let stays = is_summary(&message) || Some(at) == newest_user || at >= last_group;
+        let stays = is_summary(&message) || message.name.as_deref() == Some(MEMORY) || Some(at) == newest_user || at >= last_group;
         // A result goes with its call.
         dropping &= size > room || message.tool_call_id().is_some();
         if dropping && !stays {
@@ -47,16 +48,19 @@ fn start_of_last_group(messages: &[Message]) -> usize {
 }
 
 fn shorten_largest(mut messages: Vec<Message>, mut size: u64, room: u64, family: TokenFamily) -> Vec<Message> {
+    let mut at_their_least = vec![false; messages.len()];
     while size > room {
         let tokens = |message: &Message| family.tokens_of([message]);
-        let Some((at, before)) = messages.iter().map(tokens).enumerate().max_by_key(|(_, tokens)| *tokens) else { break };
+        let longer = messages.iter().map(tokens).enumerate().filter(|(at, _)| !at_their_least[*at]);
+        let Some((at, before)) = longer.max_by_key(|(_, tokens)| *tokens) else { break };
         // Down to what is wanted, but no text for all of them.
         let wanted = before.saturating_sub(size - room).max(before / 2);
         let letters = family.letters(wanted).saturating_sub(ENVELOPE_LETTERS);
-        let shorter = shortened(&messages[at], letters.max(LEAST_LETTERS));
+        let shorter = shortened(&messages[at], letters.max(LEAST_LETTERS), family.wide_letters());
         let after = tokens(&shorter);
         if after >= before {
-            break;
+            at_their_least[at] = true;
+            continue;
         }
         size -= before - after;
         messages[at] = shorter;
@@ -64,27 +68,27 @@ fn shorten_largest(mut messages: Vec<Message>, mut size: u64, room: u64, family:
     messages
 }
 
-/// The message with about so many letters.
-fn shortened(message: &Message, letters: usize) -> Message {
+/// The message with about so many letters, of which a wide one counts `wide`.
+fn shortened(message: &Message, letters: usize, wide: usize) -> Message {
     message.with(|body| {
         body.content = match std::mem::take(&mut body.content) {
-            Content::Text(text) => Content::Text(bounded(text, letters)),
-            Content::Blocks(blocks) => Content::Text(bounded(Content::Blocks(blocks).text(), letters)),
+            Content::Text(text) => Content::Text(bounded_by(text, letters, wide)),
+            Content::Blocks(blocks) => Content::Text(bounded_by(Content::Blocks(blocks).text(), letters, wide)),
         };
         if let MessageKind::Ai { tool_calls, .. } = &mut body.kind {
             let share = letters / tool_calls.len().max(1);
-            tool_calls.iter_mut().flat_map(|call| call.args.values_mut()).for_each(|value| shorten_value(value, share));
+            tool_calls.iter_mut().flat_map(|call| call.args.values_mut()).for_each(|value| shorten_value(value, share, wide));
         }
     })
 }
 
-fn shorten_value(value: &mut Value, letters: usize) {
+fn shorten_value(value: &mut Value, letters: usize, wide: usize) {
     match value {
-        Value::String(text) => *text = bounded(std::mem::take(text), letters),
+        Value::String(text) => *text = bounded_by(std::mem::take(text), letters, wide),
         Value::Array(_) | Value::Object(_) => {
             let text = value.to_string();
             if text.len() > letters {
-                *value = Value::String(bounded(text, letters));
+                *value = Value::String(bounded_by(text, letters, wide));
             }
         }
         _ => {}
@@ -94,7 +98,12 @@ fn shorten_value(value: &mut Value, letters: usize) {
 /// A text of at most so many letters: two thirds of them from its beginning, the rest from its end. Wide letters count twice, for
 /// they weigh more.
 pub(crate) fn bounded(text: String, letters: usize) -> String {
-    let weight = |letter: char| if letter.is_ascii() { 1 } else { 2 };
+    bounded_by(text, letters, 2)
+}
+
+/// The same where wide letters count `wide`.
+fn bounded_by(text: String, letters: usize, wide: usize) -> String {
+    let weight = |letter: char| if letter.is_ascii() { 1 } else { wide };
     if text.chars().map(weight).sum::<usize>() <= letters {
         return text;
     }

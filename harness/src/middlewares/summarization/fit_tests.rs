@@ -37,3 +37,12 @@ fn a_bounded_text_keeps_its_ends() {
     assert_eq!(bounded("a".repeat(20) + &"z".repeat(20), 19), format!("{}{MARKER}{}", "a".repeat(8), "z".repeat(4)));
     assert!(bounded("漢".repeat(1_000), 100).chars().count() < 60);
 }
+
+#[test]
+fn wide_letters_are_made_to_fit_as_well() {
+    for family in [TokenFamily::OpenAi, TokenFamily::Claude, TokenFamily::Gemini, TokenFamily::Chinese, TokenFamily::Other] {
+        let messages = vec![Message::human("q"), Message::ai("漢".repeat(20_000)), Message::human("字".repeat(20_000))];
+        let fitted = fit(messages, 2_000, family);
+        assert!(family.tokens_of(&fitted) <= 2_000, "{family:?}: {}", family.tokens_of(&fitted));
+    }
+}

@@ -5,6 +5,9 @@ use crate::config::{ContextSize, ContextUnit, SummarizationConfig};
 use crate::messages::Message;
 use crate::models::TokenFamily;
 
+/// The least part of what is kept that is summarized unasked: one in so many.
+const FAIR_PART: usize = 4;
+
 /// The rules for one model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
@@ -56,8 +59,14 @@ impl Policy {
         let room = self.window.map(|window| self.start_within(kept, window / 2));
         let at = halves.chain(room).fold(wanted, usize::max).min(kept.len().saturating_sub(1));
         let at = pair_safe(kept, at);
-        // A summary of a single message says no less than the message.
-        (at >= 2).then_some(at)
+        // A summary of a single message says no less than the message, and one of few more with every step costs more than it saves.
+        let is_worth_it =
+            keep.is_some() || at * FAIR_PART >= kept.len() || self.size_of(&kept[..at]) * FAIR_PART as u64 >= self.size_of(kept);
+        (at >= 2 && at < kept.len() && is_worth_it).then_some(at)
+    }
+
+    fn size_of(&self, messages: &[Message]) -> u64 {
+        self.family.tokens_of(messages)
     }
 
     /// A size in tokens; `None` where it is no such size.
@@ -95,7 +104,7 @@ impl Policy {
 /// the results.
 pub(super) fn pair_safe(messages: &[Message], at: usize) -> usize {
     let Some(call) = messages.get(at).and_then(Message::tool_call_id) else { return at };
-    let caller = messages[..at].iter().rposition(|message| message.tool_calls().iter().any(|made| made.id == call));
+    let caller = messages[..at].iter().rposition(|message| message.call_ids().any(|made| made == call));
     caller.unwrap_or_else(|| {
         let results = messages[at..].iter().take_while(|message| message.tool_call_id().is_some()).count();
         at + results

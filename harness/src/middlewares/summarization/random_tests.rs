@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
+use futures_util::FutureExt;
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -140,7 +141,7 @@ impl ChatModel for Moody {
 fn agent(model: Arc<dyn ChatModel>, summarization: Value) -> Arc<dyn Agent> {
     let catalog = ModelCatalog::new([], Arc::new(SystemClock)).with_model(model);
     let spec = LeadAgentSpec { summarization: serde_json::from_value(summarization).unwrap(), ..LeadAgentSpec::new(Arc::new(catalog)) };
-    LeadAgents::new(spec).agent(&Map::new()).unwrap()
+    LeadAgents::new(spec).agent(&Map::new()).now_or_never().unwrap().unwrap()
 }
 
 #[tokio::test]

@@ -117,7 +117,8 @@ fn line(message: &Message) -> String {
         .iter()
         .map(|call| format!(" [calls {} with {}]", call.name, serde_json::to_string(&call.args).unwrap_or_default()))
         .collect();
-    format!("{speaker}: {text}{calls}")
+    // Further lines are set in, so that none of them passes for what somebody else said.
+    format!("{speaker}: {}{calls}", text.replace('\n', "\n  "))
 }
 
 fn escaped(text: &str) -> String {
