@@ -64,7 +64,7 @@ impl Middleware for ReadBeforeWriteMiddleware {
         let _alone = self.lane(ctx, &path).lock().await;
         if writes && let Some(present) = digest(&files, &path).await {
             let known = newest_mark(ctx.state.messages(), &path);
-            if known != Some(present.as_str()) {
+            if known != Some(present.as_str()) && result_of(call).as_ref() != Some(&present) {
                 let why = if known.is_some() { "has changed since you last read it" } else { "is there already, and you have not read it" };
                 return Ok(ToolOutput::error(format!("Error: {path} {why}. Read it with read_file, then make the change.")));
             }
@@ -88,6 +88,14 @@ async fn digest(files: &ThreadFiles, path: &VirtualPath) -> Option<String> {
         TextRead::Empty => Some(hex::encode(Sha256::digest(b""))),
         TextRead::StartPastEnd | TextRead::BadRange(_) => None,
     }
+}
+
+/// The digest of what a call leaves, where the call alone says it: one that was made before, and is made again after its process
+/// died, changes nothing.
+fn result_of(call: &ToolCall) -> Option<String> {
+    let appends = call.args.get("append").is_some_and(|append| append != false);
+    let content = call.args.get("content").and_then(Value::as_str).filter(|_| call.name == "write_file" && !appends)?;
+    Some(hex::encode(Sha256::digest(content.as_bytes())))
 }
 
 /// What the agent knows of the file.

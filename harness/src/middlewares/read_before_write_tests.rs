@@ -56,11 +56,19 @@ async fn a_file_is_changed_only_by_who_knows_its_content() {
     assert!(house.call("str_replace", edit()).await.contains("you have not read it"));
     assert!(house.call("write_file", json!({"content": "x"})).await.contains("you have not read it"));
     assert!(house.call("write_file", json!({"content": "x", "append": true})).await.contains("you have not read it"));
+    assert!(house.call("write_file", json!({"content": "one", "append": true})).await.contains("you have not read it"));
     assert_eq!(house.call("read_file", json!({})).await, "one");
     assert_eq!(house.call("str_replace", edit()).await, "OK");
     assert_eq!(house.call("write_file", json!({"content": "three"})).await, "OK", "what one wrote one knows");
     house.outside("four").await;
     assert!(house.call("write_file", json!({"content": "five"})).await.contains("has changed since you last read it"));
+}
+
+#[tokio::test]
+async fn a_write_that_is_made_again_passes() {
+    let mut house = House::new();
+    house.outside("one").await;
+    assert_eq!(house.call("write_file", json!({"content": "one"})).await, "OK");
 }
 
 #[tokio::test]

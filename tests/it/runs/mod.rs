@@ -5,6 +5,7 @@ mod clarification;
 mod create;
 mod disconnect;
 mod framing;
+mod guards;
 mod interrupts;
 mod join;
 mod multitask;

@@ -1,5 +1,6 @@
 //! The conformance agent over the scripted model.
 
+use futures_util::FutureExt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -12,7 +13,7 @@ use crate::runtime::agent::{AgentEvent, AgentStart, StopKind};
 
 fn agent() -> Arc<dyn Agent> {
     let models = ModelCatalog::new([], Arc::new(SystemClock)).with_model(Arc::new(ScriptedModel::default()));
-    ConformanceAgent::new(Arc::new(models)).agent(&Map::new()).unwrap()
+    ConformanceAgent::new(Arc::new(models)).agent(&Map::new()).now_or_never().expect("nothing to wait for").unwrap()
 }
 
 #[tokio::test]
