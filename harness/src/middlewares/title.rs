@@ -1,11 +1,14 @@
 //! Names a conversation after its first question.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use super::middleware::{HookResult, Hooks, Middleware};
 use super::real_user::{is_real_user_message, user_text};
 use crate::config::TitleConfig;
 use crate::messages::Message;
+use crate::models::{AsideModels, Asker, Question};
 use crate::runtime::agent::RunContext;
 use crate::state::{StateUpdate, ThreadState};
 
@@ -14,18 +17,78 @@ const MAX_LOCAL_CHARS: usize = 50;
 /// The title of a conversation that began without text.
 const NO_TEXT: &str = "New Conversation";
 
-/// Writes `title` once, after the first answer, from the first words of the question.
+/// The name under which titles count.
+const CALLER: &str = "middleware:title";
+/// How long a model may take for one.
+const LIMIT: Duration = Duration::from_secs(20);
+/// Letters of the question and of the answer that it is shown.
+const MOST_LETTERS: usize = 500;
+
+const SYSTEM: &str = "You name conversations. You answer with the name and nothing else.";
+const TEMPLATE: &str = "Name this conversation in at most {max_words} words, in the user's language: what it is about, without quotes and \
+                        without a full stop at the end.\n\n<user>\n{user_msg}\n</user>\n\n<assistant>\n{assistant_msg}\n</assistant>";
+
+/// Writes `title` once, after the first answer: by a model where one is configured for it, else from the first words of the question.
 #[derive(Debug, Clone)]
 pub struct TitleMiddleware {
     max_words: usize,
+    /// Of a title that a model wrote.
     max_chars: usize,
+    writer: Option<Writer>,
+}
+
+/// A model that writes titles.
+#[derive(Debug, Clone)]
+struct Writer {
+    models: AsideModels,
+    model: String,
+    template: String,
 }
 
 impl TitleMiddleware {
-    /// Titles of this size.
+    /// Titles of this size, cut from the question.
     pub fn new(config: &TitleConfig) -> Self {
         let size = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX).max(1);
-        Self { max_words: size(config.max_words), max_chars: size(config.max_chars).min(MAX_LOCAL_CHARS) }
+        Self { max_words: size(config.max_words), max_chars: size(config.max_chars), writer: None }
+    }
+
+    /// The same, by a model where the configuration names one.
+    pub fn with_models(config: &TitleConfig, models: AsideModels) -> Self {
+        let template = || config.prompt_template.clone().unwrap_or_else(|| TEMPLATE.to_owned());
+        let writer = config.model_name.clone().map(|model| Writer { models, model, template: template() });
+        Self { writer, ..Self::new(config) }
+    }
+
+    /// A model's title in the place of one that was cut from the question; that one when no model has a better one.
+    async fn better(&self, cut: StateUpdate, state: &ThreadState, ctx: &RunContext) -> StateUpdate {
+        let Some(writer) = self.writer.as_ref().filter(|_| !cut.is_empty()) else { return cut };
+        let question =
+            Question { models: vec![&writer.model], system: SYSTEM, prompt: self.prompt(&writer.template, state.messages()), limit: LIMIT };
+        let answer = writer.models.ask(&question, Asker::within(ctx, CALLER)).await;
+        let title = answer.ok().map(|answer| self.normalized(&answer.text)).filter(|title| !title.is_empty());
+        title.map_or(cut, |title| StateUpdate::channel("title", title.into()))
+    }
+
+    fn prompt(&self, template: &str, messages: &[Message]) -> String {
+        let shown = |text: String| {
+            let text: String = text.chars().take(MOST_LETTERS).collect();
+            text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+        };
+        let question = messages.iter().find(|message| is_real_user_message(message)).map(user_text).unwrap_or_default();
+        let answers = messages.iter().filter(|message| message.is_ai()).map(|message| message.content.text());
+        let answer = answers.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default();
+        // What people wrote is filled in last, for it may hold the names of places.
+        let (before, behind) = template.split_once("{assistant_msg}").unwrap_or((template, ""));
+        let fill = |part: &str| part.replace("{max_words}", &self.max_words.to_string()).replace("{user_msg}", &shown(question.clone()));
+        let answer = if template.contains("{assistant_msg}") { shown(answer) } else { String::new() };
+        format!("{}{answer}{}", fill(before), fill(behind))
+    }
+
+    /// One line without quotes, at most as long as titles are.
+    fn normalized(&self, answer: &str) -> String {
+        let line = answer.split_whitespace().collect::<Vec<_>>().join(" ");
+        let bare = line.trim_matches(|letter| matches!(letter, '"' | '\'' | '`' | '“' | '”' | '„' | '«' | '»' | ' '));
+        bare.chars().take(self.max_chars).collect::<String>().trim_end().to_owned()
     }
 
     fn title_of(&self, messages: &[Message], answers: usize) -> Option<String> {
@@ -39,12 +102,13 @@ impl TitleMiddleware {
         if words.is_empty() {
             return NO_TEXT.to_owned();
         }
+        let max_chars = self.max_chars.min(MAX_LOCAL_CHARS);
         let kept = words[..words.len().min(self.max_words)].join(" ");
-        let whole = words.len() <= self.max_words && kept.chars().count() <= self.max_chars;
+        let whole = words.len() <= self.max_words && kept.chars().count() <= max_chars;
         if whole {
             return kept;
         }
-        let room = self.max_chars.saturating_sub(1);
+        let room = max_chars.saturating_sub(1);
         let short: String = kept.chars().take(room).collect();
         format!("{}…", short.trim_end())
     }
@@ -75,8 +139,8 @@ impl Middleware for TitleMiddleware {
         Hooks::AFTER_MODEL
     }
 
-    async fn after_model(&self, state: &ThreadState, _ctx: &RunContext) -> HookResult {
-        Ok(self.update(state, 0).into())
+    async fn after_model(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
+        Ok(self.better(self.update(state, 0), state, ctx).await.into())
     }
 
     /// A conversation that was cut off in its first answer is named too.
@@ -86,49 +150,5 @@ impl Middleware for TitleMiddleware {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::agents::test_support::{context, state_of};
-    use crate::messages::{Content, kwargs};
-
-    async fn title(messages: Vec<Message>) -> Option<String> {
-        let outcome = TitleMiddleware::default().after_model(&state_of(messages), &context(1).0).await.unwrap();
-        outcome.update.channels.get("title").and_then(|title| title.as_str()).map(str::to_owned)
-    }
-
-    #[tokio::test]
-    async fn the_first_words_of_the_question_become_the_title() {
-        for (text, wanted) in [
-            ("hello", "hello"),
-            ("  one two\nthree four five six ", "one two three four five six"),
-            ("one two three four five six seven", "one two three four five six…"),
-            ("", "New Conversation"),
-            (&"ü".repeat(60), &format!("{}…", "ü".repeat(49))),
-        ] {
-            assert_eq!(title(vec![Message::human(text), Message::ai("a")]).await.as_deref(), Some(wanted));
-        }
-        let blocks = Content::Blocks(vec![json!({"type": "image_url"}), json!({"type": "text", "text": "see this"})]);
-        assert_eq!(title(vec![Message::human(blocks), Message::ai("a")]).await.as_deref(), Some("see this"));
-        let framed = Message::human("<current_uploads>..").with(|body| {
-            body.additional_kwargs.insert(kwargs::ORIGINAL_USER_CONTENT.to_owned(), json!("my words"));
-        });
-        assert_eq!(title(vec![framed, Message::ai("a")]).await.as_deref(), Some("my words"));
-    }
-
-    #[tokio::test]
-    async fn a_title_is_written_once_and_not_before_an_answer() {
-        assert_eq!(title(vec![Message::human("q")]).await, None);
-        assert_eq!(title(vec![Message::human("q"), Message::ai("a"), Message::human("q2"), Message::ai("b")]).await, None);
-        let mut named = state_of([Message::human("q"), Message::ai("a")]);
-        named.apply(StateUpdate::channel("title", json!("mine")), &crate::ids::SeededIds::new(1)).unwrap();
-        assert!(TitleMiddleware::default().update(&named, 1).is_empty());
-    }
-
-    #[test]
-    fn a_run_that_was_cut_off_still_gets_its_title() {
-        let update = TitleMiddleware::default().settle(&state_of([Message::human("what is this")]), None);
-        assert_eq!(update.channels.get("title"), Some(&json!("what is this")));
-    }
-}
+#[path = "title_tests.rs"]
+mod tests;

@@ -217,7 +217,7 @@ impl LeadAgents {
             all.push(Arc::new(SummarizationMiddleware::new(compactor)));
         }
         if spec.title.enabled {
-            all.push(Arc::new(TitleMiddleware::new(&spec.title)));
+            all.push(Arc::new(TitleMiddleware::with_models(&spec.title, spec.aside())));
         }
         if let Some((memories, rules)) = &spec.memory {
             all.push(Arc::new(MemoryMiddleware::new(memories.clone(), rules.clone())));
