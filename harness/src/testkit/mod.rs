@@ -6,6 +6,7 @@
 
 pub mod checkpoint_history;
 pub mod checkpointer;
+pub mod command_sandbox;
 pub mod node_bell;
 pub mod nodes;
 pub mod repeated_commits;
