@@ -1,26 +1,34 @@
 //! The assistants of an installation: assembled once per configuration, and anew when it changes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use harness::agents::StaticResolver;
 use harness::agents::conformance::{CONFORMANCE, ConformanceAgent};
 use harness::agents::lead::{LEAD_AGENT, LeadAgentSpec, LeadAgents};
 use harness::clock::Clock;
-use harness::config::{AppConfig, ModelConfig, ToolConfig};
+use harness::config::{AppConfig, ModelConfig, SandboxConfig, ToolConfig};
 use harness::models::{BreakerPolicy, Breakers, ModelCatalog, ProviderKind, RetryPolicy};
 use harness::runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
-use harness::sandbox::FileHome;
-use harness::tools::builtins::{Ls, PresentFiles, ReadFile, StrReplace, WriteFile};
+use harness::sandbox::{CommandSandbox, FileHome};
+use harness::tools::builtins::{Bash, Ls, PresentFiles, ReadFile, StrReplace, WriteFile};
 use harness::tools::{DynTool, ToolRegistry, erase};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
+use super::commands::CommandPlace;
 use crate::config::ConfigHandle;
 
 /// The assistants of the configuration in force. `testing` says whether the agents of test setups may be among them.
-pub(super) fn resolver(config: ConfigHandle, files: FileHome, clock: Arc<dyn Clock>, testing: bool) -> Arc<dyn AgentResolver> {
-    Arc::new(ConfiguredAgents { config, files, clock, testing, assembled: Mutex::new(None) })
+pub(super) fn resolver(
+    config: ConfigHandle,
+    files: FileHome,
+    commands: CommandPlace,
+    clock: Arc<dyn Clock>,
+    testing: bool,
+) -> Arc<dyn AgentResolver> {
+    Arc::new(ConfiguredAgents { config, files, commands, clock, testing, assembled: Mutex::new(None) })
 }
 
 /// Which provider a model entry means, or what is wrong with the entry.
@@ -34,6 +42,7 @@ pub(super) fn check_entry(model: &ModelConfig, clock: Arc<dyn Clock>) -> Result<
 struct ConfiguredAgents {
     config: ConfigHandle,
     files: FileHome,
+    commands: CommandPlace,
     clock: Arc<dyn Clock>,
     testing: bool,
     assembled: Mutex<Option<(Arc<AppConfig>, Arc<StaticResolver>)>>,
@@ -79,9 +88,10 @@ impl ConfiguredAgents {
     fn tools(&self, config: &AppConfig) -> ToolRegistry {
         let mut tools = ToolRegistry::new();
         for entry in &config.tools {
-            match self.file_tool(kind_of(entry), config) {
-                Some(tool) => tools.add(tool),
-                None => tracing::warn!(tool = %entry.name, kind = %entry.implementation, "this build has no such tool; it is left out"),
+            match (kind_of(entry), &self.commands) {
+                ("bash", Ok(sandbox)) => tools.add(self.bash(sandbox.clone(), config)),
+                ("bash", Err(why)) => tracing::error!(tool = %entry.name, why, "commands cannot be run here; the tool is left out"),
+                (kind, _) => self.add_file_tool(kind, entry, config, &mut tools),
             }
         }
         if config.tools.is_empty() {
@@ -91,6 +101,19 @@ impl ConfiguredAgents {
         }
         tools.add(erase(PresentFiles { home: self.files.clone() }));
         tools
+    }
+
+    fn bash(&self, sandbox: Arc<dyn CommandSandbox>, config: &AppConfig) -> Arc<dyn DynTool> {
+        let SandboxConfig { bash_command_timeout, bash_output_max_chars, network, allow_host_bash, .. } = config.sandbox;
+        let time_limit = Duration::from_secs(bash_command_timeout);
+        erase(Bash::new(self.files.clone(), sandbox, time_limit, bash_output_max_chars, network || allow_host_bash))
+    }
+
+    fn add_file_tool(&self, kind: &str, entry: &ToolConfig, config: &AppConfig, tools: &mut ToolRegistry) {
+        match self.file_tool(kind, config) {
+            Some(tool) => tools.add(tool),
+            None => tracing::warn!(tool = %entry.name, kind = %entry.implementation, "this build has no such tool; it is left out"),
+        }
     }
 
     fn file_tool(&self, kind: &str, config: &AppConfig) -> Option<Arc<dyn DynTool>> {
@@ -105,8 +128,8 @@ impl ConfiguredAgents {
     }
 }
 
-/// The file tool that a kind (`sandbox.ls`) or an older class path (`deerflow.sandbox.tools:ls_tool`) names.
-fn kind_of(entry: &ToolConfig) -> &str {
+/// The tool of files or commands that a kind (`sandbox.ls`) or an older class path (`deerflow.sandbox.tools:ls_tool`) names.
+pub(super) fn kind_of(entry: &ToolConfig) -> &str {
     let path = entry.implementation.as_str();
     let older = path.split_once("sandbox.tools:").map(|(_, name)| name.trim_end_matches("_tool"));
     older.or_else(|| path.strip_prefix("sandbox.")).unwrap_or(path)
@@ -136,6 +159,7 @@ mod tests {
         assert_eq!(kind("sandbox.read_file"), "read_file");
         assert_eq!(kind("deerflow.sandbox.tools:read_file_tool"), "read_file");
         assert_eq!(kind("src.sandbox.tools:ls_tool"), "ls");
+        assert_eq!((kind("sandbox.bash"), kind("deerflow.sandbox.tools:bash_tool")), ("bash".to_owned(), "bash".to_owned()));
         assert_eq!(kind("deerflow.community.tavily.tools:web_search_tool"), "deerflow.community.tavily.tools:web_search_tool");
     }
 }

@@ -3,6 +3,7 @@
 mod agents;
 mod bridge;
 mod catalog;
+pub mod commands;
 mod expiry;
 mod items;
 pub mod keys;
@@ -66,7 +67,8 @@ impl App {
         let (bridge, bell) = bridge::open(&now, settings, &tasks)?;
         bridge.start().await?;
         let files = FileHome::new(settings.home.as_path(), FileLimits::default());
-        let agents = agents::resolver(config.clone(), files.clone(), clock.clone(), settings.is_loopback());
+        let commands = commands::open(config, settings).await;
+        let agents = agents::resolver(config.clone(), files.clone(), commands, clock.clone(), settings.is_loopback());
         let runs = Arc::new(RunsFacade::new(
             RuntimeParts {
                 bridge: bridge.clone(),

@@ -1,6 +1,7 @@
 //! The tools that come with the framework, one per file.
 
 mod ask_clarification;
+mod bash;
 mod ls;
 mod present_files;
 mod read_file;
@@ -8,6 +9,7 @@ mod str_replace;
 mod write_file;
 
 pub use ask_clarification::{ASK_CLARIFICATION, AskClarification, AskClarificationArgs, ClarificationType};
+pub use bash::Bash;
 pub use ls::Ls;
 pub use present_files::PresentFiles;
 pub use read_file::ReadFile;
