@@ -28,6 +28,7 @@ pub mod pending_file;
 pub mod remove_tree;
 pub mod render;
 pub mod safe_fs;
+pub mod search;
 pub mod thread_dirs;
 pub mod virtual_paths;
 
@@ -37,6 +38,7 @@ pub use fault::{Fault, FileError};
 pub use files::{FileHome, IncomingFile, ThreadFiles};
 pub use line_range::{LineRange, TextRead};
 pub use listing::Listing;
+pub use search::{Found, LineQuery, NamePattern};
 pub use thread_dirs::{ThreadDirs, UserDirName};
 pub use virtual_paths::{PathError, Root, VirtualPath};
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::command::CommandEnd;
 use super::line_range::{BadRange, TextRead};
 use super::listing::Listing;
+use super::search::Found;
 
 /// How many characters a listing may have.
 pub const LIST_MAX_CHARS: usize = 20_000;
@@ -36,6 +37,22 @@ pub fn listing(listing: &Listing, max_chars: usize) -> String {
     cut_head(&text, total, max_chars, |shown, _| {
         format!("\n... [{shown} of {total} characters shown{unread}; list a subdirectory to see the rest]")
     })
+}
+
+/// What a search found beneath `place`, one row for each; `what` are matches or paths.
+pub fn found(found: &Found, what: &str, place: &dyn Display) -> String {
+    let count = found.rows.len();
+    match (count, found.incomplete) {
+        (0, false) => format!("No {what} under {place}"),
+        (0, true) => format!("No {what} in what was looked at under {place}; search a subdirectory"),
+        (_, false) => format!("Found {count} {what} under {place}\n{}", found.rows.join("\n")),
+        (_, true) => {
+            let rows = found.rows.join("\n");
+            format!(
+                "Found {count} {what} under {place} (showing first {count})\n{rows}\n... narrow the pattern or the path to see the rest"
+            )
+        }
+    }
 }
 
 /// The lines of a file in at most `max_chars` characters (0: any number).

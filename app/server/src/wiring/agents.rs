@@ -12,7 +12,7 @@ use harness::config::{AppConfig, ModelConfig, SandboxConfig, ToolConfig};
 use harness::models::{BreakerPolicy, Breakers, ModelCatalog, ProviderKind, RetryPolicy};
 use harness::runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
 use harness::sandbox::{CommandSandbox, FileHome};
-use harness::tools::builtins::{Bash, Ls, PresentFiles, ReadFile, StrReplace, WriteFile};
+use harness::tools::builtins::{Bash, Glob, Grep, Ls, PresentFiles, ReadFile, StrReplace, WriteFile};
 use harness::tools::{DynTool, ToolRegistry, erase};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
@@ -120,6 +120,8 @@ impl ConfiguredAgents {
         let home = self.files.clone();
         match kind {
             "ls" => Some(erase(Ls { home, max_chars: config.sandbox.ls_output_max_chars })),
+            "glob" => Some(erase(Glob { home })),
+            "grep" => Some(erase(Grep { home })),
             "read_file" => Some(erase(ReadFile { home, max_chars: config.sandbox.read_file_output_max_chars })),
             "write_file" => Some(erase(WriteFile { home })),
             "str_replace" => Some(erase(StrReplace { home })),
