@@ -18,7 +18,7 @@ test: ## Run every test that needs nothing but Rust
 	cargo test --workspace
 
 .PHONY: test-external
-test-external: ## Run the tests against the official SDKs, in a browser, on Postgres and Redis (installs what is missing)
+test-external: ## Run the tests against the official SDKs, in a browser, on Postgres, Redis and bubblewrap (installs what is missing)
 	tests/external.sh
 
 .PHONY: chaos

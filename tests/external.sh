@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests that need more than Rust: the official LangGraph SDKs against a real gateway, the
 # conformance suite of the platform's API, the React hook in a browser, requests made from the OpenAPI document, Postgres,
-# Redis, gateways that are killed, and validators for the examples of deploy/.
+# Redis, commands in a kernel sandbox, gateways that are killed, and validators for the examples of deploy/.
 # What they need is installed when it is missing. What cannot be installed is named, and the run fails: nothing is
 # skipped.
 #
@@ -16,7 +16,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 source ./packages.sh
 
 suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh browser/run.sh openapi/run.sh deploy/run.sh
-    postgres/run.sh redis/run.sh cluster/run.sh)
+    postgres/run.sh redis/run.sh sandbox/run.sh cluster/run.sh)
 node_at_least=20
 missing=()
 
@@ -59,6 +59,10 @@ prepare_redis() {
     command -v redis-server >/dev/null || install_packages redis-server
 }
 
+prepare_sandbox() {
+    command -v bwrap >/dev/null || install_packages bubblewrap
+}
+
 echo "== preparing"
 for folder in sdk/python openapi deploy; do
     prepare_python "$folder" || missing+=("Python 3 with the packages of tests/$folder/requirements.txt")
@@ -69,6 +73,7 @@ prepare_node || missing+=("Node $node_at_least or later with the packages of tes
 prepare_browser || missing+=("Chromium")
 prepare_postgres || missing+=("a Postgres server (initdb and pg_ctl)")
 prepare_redis || missing+=("a Redis server (redis-server)")
+prepare_sandbox || missing+=("bubblewrap (bwrap)")
 if ((${#missing[@]} > 0)); then
     printf 'missing, and could not be installed: %s\n' "${missing[@]}" >&2
     exit 1

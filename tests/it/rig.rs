@@ -55,8 +55,21 @@ impl Rig {
 
     /// A gateway with such a configuration and these further variables.
     pub(crate) async fn in_environment(sections: &str, variables: &[(&str, &str)]) -> Self {
+        Self::configured(|base_url| config(base_url, sections), variables).await
+    }
+
+    /// A gateway whose agent can run commands.
+    pub(crate) async fn with_commands(sandbox: &str) -> Self {
+        let with_bash = |base_url: &str| {
+            let usual = config(base_url, "");
+            usual.replace("sandbox: {use: local}\n", &format!("  - {{name: bash, group: files, use: sandbox.bash}}\nsandbox: {sandbox}\n"))
+        };
+        Self::configured(with_bash, &[]).await
+    }
+
+    async fn configured(config: impl FnOnce(&str) -> String, variables: &[(&str, &str)]) -> Self {
         let model = strict_model().await;
-        let config = config(&model.base_url, sections);
+        let config = config(&model.base_url);
         let gateway = GatewayProcess::start(&config, &[&[AUTH_DISABLED], variables].concat()).await.expect("gateway");
         Self { gateway, model, client: client() }
     }

@@ -8,7 +8,7 @@ use deerflow_server::commands;
 use deerflow_server::commands::doctor::Probes;
 use deerflow_server::commands::operations::Operations;
 use deerflow_server::config::{ConfigHandle, Environment, Settings, load};
-use deerflow_server::wiring::probes::{AskRedis, KnownProvider, LookAtDatabase};
+use deerflow_server::wiring::probes::{AskRedis, KnownProvider, LookAtDatabase, TrySandbox};
 use deerflow_server::{serve, telemetry, wiring};
 use harness::clock::{Clock, SystemClock};
 use harness::runtime::tasks::Tasks;
@@ -45,7 +45,12 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         })),
         Command::Doctor(args) => runtime()?.block_on(async {
             let mut out = std::io::stdout();
-            let probes = Probes { database: Some(&LookAtDatabase), provider: Some(&KnownProvider), redis: Some(&AskRedis) };
+            let probes = Probes {
+                database: Some(&LookAtDatabase),
+                provider: Some(&KnownProvider),
+                redis: Some(&AskRedis),
+                commands: Some(&TrySandbox),
+            };
             commands::doctor::run(&args, &environment, probes, &mut out).await
         }),
     }

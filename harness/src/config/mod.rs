@@ -60,7 +60,7 @@ pub use retention::RetentionConfig;
 pub use run_events::{RunEventsBackend, RunEventsConfig};
 pub use run_ownership::{RunOwnershipConfig, RunRecovery};
 pub use runs::RunsConfig;
-pub use sandbox::{OverflowPolicy, SandboxConfig, SandboxOwnershipConfig, SandboxOwnershipKind, VolumeMountConfig};
+pub use sandbox::{OverflowPolicy, SandboxConfig, SandboxLimitsConfig, SandboxOwnershipConfig, SandboxOwnershipKind, VolumeMountConfig};
 pub use store::{EmbedConfig, EmbedEntryConfig, StoreConfig, StoreIndexConfig, StoreTtlConfig};
 pub use stream_bridge::{StreamBridgeConfig, StreamBridgeKind};
 pub use suggestions::SuggestionsConfig;

@@ -17,8 +17,12 @@ pub struct SandboxConfig {
     /// The provider: `local`, or the class path of an older configuration.
     #[serde(rename = "use")]
     pub provider: String,
-    /// Let the local provider run shell commands on the host.
+    /// Run shell commands on the host, as this process' user and without a sandbox.
     pub allow_host_bash: bool,
+    /// Let sandboxed commands reach the network, with all that this machine reaches.
+    pub network: bool,
+    /// What one sandboxed command may use.
+    pub limits: SandboxLimitsConfig,
     /// Container image.
     pub image: Option<String>,
     /// First host port of containers.
@@ -66,6 +70,8 @@ impl Default for SandboxConfig {
         Self {
             provider: "local".to_owned(),
             allow_host_bash: false,
+            network: false,
+            limits: SandboxLimitsConfig::default(),
             image: None,
             port: None,
             replicas: None,
@@ -96,9 +102,50 @@ impl SandboxConfig {
         check.within("acquire_timeout", self.acquire_timeout, 1..);
         check.within_if_set("health_check_skip_seconds", self.health_check_skip_seconds, 0.0..);
         check.within("bash_command_timeout", self.bash_command_timeout, 1..);
+        check.under("limits", |check| self.limits.check(check));
         if let Some(ownership) = &self.ownership {
             check.under("ownership", |check| ownership.check(check));
         }
+    }
+}
+
+/// What one sandboxed command may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct SandboxLimitsConfig {
+    /// Processes and threads at once.
+    pub processes: u64,
+    /// MiB of memory of one process; of all together where control groups can be made.
+    pub memory_mb: u64,
+    /// MiB of the longest file it may write.
+    pub file_mb: u64,
+    /// Open files of one process.
+    pub open_files: u64,
+    /// Seconds of processor time of one process.
+    pub cpu_seconds: u64,
+    /// MiB of its private `/tmp`, which lies in memory.
+    pub scratch_mb: u64,
+    /// MiB that it may print before it is ended.
+    pub output_mb: u64,
+}
+
+impl Default for SandboxLimitsConfig {
+    fn default() -> Self {
+        Self { processes: 256, memory_mb: 2048, file_mb: 1024, open_files: 1024, cpu_seconds: 3600, scratch_mb: 512, output_mb: 64 }
+    }
+}
+
+impl SandboxLimitsConfig {
+    fn check(&self, check: &mut Checker) {
+        const MOST_MB: u64 = 1 << 30;
+        check.within("processes", self.processes, 4..=1 << 20);
+        check.within("memory_mb", self.memory_mb, 16..=MOST_MB);
+        check.within("file_mb", self.file_mb, 1..=MOST_MB);
+        check.within("open_files", self.open_files, 16..=1 << 20);
+        check.within("cpu_seconds", self.cpu_seconds, 1..=1 << 30);
+        check.within("scratch_mb", self.scratch_mb, 1..=MOST_MB);
+        check.within("output_mb", self.output_mb, 1..=MOST_MB);
     }
 }
 

@@ -38,7 +38,10 @@ impl Rig {
         let state = state_of([Message::human("hello")]);
         let said = run(&self.agent, fresh(state), |ctx| ctx.run_id = RunId::parse(name).unwrap()).await;
         assert_eq!(said.state().messages().len(), 2, "a memory is no part of the thread");
-        self.model.asked()[before].messages.iter().map(|message| message.content.text()).collect()
+        // What people say is framed.
+        let text =
+            |message: &Message| message.content.text().lines().filter(|line| !line.starts_with("--- ")).collect::<Vec<_>>().join("\n");
+        self.model.asked()[before].messages.iter().map(text).collect()
     }
 }
 

@@ -88,6 +88,11 @@ impl BlockingFiles {
         Self { dirs, locks, limits }
     }
 
+    /// How many entries one operation looks at.
+    pub(super) fn max_entries(&self) -> usize {
+        self.limits.max_entries
+    }
+
     /// The directories that the files lie in.
     pub fn dirs(&self) -> &ThreadDirs {
         &self.dirs
@@ -274,7 +279,7 @@ impl BlockingFiles {
         }
     }
 
-    fn open_listed(&self, path: &VirtualPath) -> Result<Option<SafeDir>, FileError> {
+    pub(super) fn open_listed(&self, path: &VirtualPath) -> Result<Option<SafeDir>, FileError> {
         match self.dirs.open(path.root()) {
             Err(Fault::NotFound) if path.relative().is_empty() => Ok(None),
             root => root.and_then(|root| root.open_dir(path.relative())).map(Some).map_err(|f| f.at(path)),

@@ -13,6 +13,7 @@ use super::listing::Listing;
 use super::path_locks::PathLocks;
 use super::pending_file::{Durability, PendingFile};
 use super::safe_fs::Resolver;
+use super::search::{Found, LineQuery, NamePattern};
 use super::thread_dirs::ThreadDirs;
 use super::virtual_paths::{PathError, VirtualPath};
 use crate::ids::ThreadId;
@@ -79,6 +80,22 @@ impl ThreadFiles {
     /// As there.
     pub async fn read_dir(&self, path: &VirtualPath) -> Result<Vec<DirectoryItem>, FileError> {
         self.run(path, BlockingFiles::read_dir).await
+    }
+
+    /// See [`BlockingFiles::glob`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn glob(&self, path: &VirtualPath, pattern: NamePattern, with_directories: bool, most: usize) -> Result<Found, FileError> {
+        self.run(path, move |files, path| files.glob(path, &pattern, with_directories, most)).await
+    }
+
+    /// See [`BlockingFiles::grep`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn grep(&self, path: &VirtualPath, query: LineQuery, most: usize) -> Result<Found, FileError> {
+        self.run(path, move |files, path| files.grep(path, &query, most)).await
     }
 
     /// See [`BlockingFiles::read_text`].

@@ -16,24 +16,29 @@
 //! text in [`render`]. Errors are [`FileError`]: they name the virtual path and never a host path.
 
 pub mod blocking_files;
+pub mod command;
 pub mod fault;
 pub mod files;
 pub mod ignore;
 pub mod line_range;
 pub mod listing;
+pub mod masking;
 pub mod path_locks;
 pub mod pending_file;
 pub mod remove_tree;
 pub mod render;
 pub mod safe_fs;
+pub mod search;
 pub mod thread_dirs;
 pub mod virtual_paths;
 
 pub use blocking_files::{BlockingFiles, FileLimits, Occurrences, WriteMode};
+pub use command::{CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox, Isolation, Pipe, Transcript};
 pub use fault::{Fault, FileError};
 pub use files::{FileHome, IncomingFile, ThreadFiles};
 pub use line_range::{LineRange, TextRead};
 pub use listing::Listing;
+pub use search::{Found, LineQuery, NamePattern};
 pub use thread_dirs::{ThreadDirs, UserDirName};
 pub use virtual_paths::{PathError, Root, VirtualPath};
 

@@ -1,9 +1,12 @@
 //! What a model reads as the result of a file operation.
 
 use std::fmt::Display;
+use std::time::Duration;
 
+use super::command::CommandEnd;
 use super::line_range::{BadRange, TextRead};
 use super::listing::Listing;
+use super::search::Found;
 
 /// How many characters a listing may have.
 pub const LIST_MAX_CHARS: usize = 20_000;
@@ -36,6 +39,22 @@ pub fn listing(listing: &Listing, max_chars: usize) -> String {
     })
 }
 
+/// What a search found beneath `place`, one row for each; `what` are matches or paths.
+pub fn found(found: &Found, what: &str, place: &dyn Display) -> String {
+    let count = found.rows.len();
+    match (count, found.incomplete) {
+        (0, false) => format!("No {what} under {place}"),
+        (0, true) => format!("No {what} in what was looked at under {place}; search a subdirectory"),
+        (_, false) => format!("Found {count} {what} under {place}\n{}", found.rows.join("\n")),
+        (_, true) => {
+            let rows = found.rows.join("\n");
+            format!(
+                "Found {count} {what} under {place} (showing first {count})\n{rows}\n... narrow the pattern or the path to see the rest"
+            )
+        }
+    }
+}
+
 /// The lines of a file in at most `max_chars` characters (0: any number).
 pub fn file_text(read: &TextRead, max_chars: usize) -> String {
     let (text, first_line) = match read {
@@ -62,6 +81,38 @@ pub fn file_text(read: &TextRead, max_chars: usize) -> String {
 /// The result of a failed operation, in at most [`ERROR_MAX_CHARS`] characters.
 pub fn error(problem: &dyn Display) -> String {
     middle_cut(&format!("Error: {problem}"), ERROR_MAX_CHARS)
+}
+
+/// The result of a command in at most `max_chars` characters (0: any number): what it printed, then how it ended unless it went well.
+pub fn command(out: &str, err: &str, end: CommandEnd, time_limit: Duration, max_chars: usize) -> String {
+    let notice = match end {
+        CommandEnd::Exited(0) => None,
+        CommandEnd::Exited(code) => Some(format!("Exit Code: {code}")),
+        CommandEnd::TimedOut => Some(format!("The command was ended because it took longer than {} seconds.", time_limit.as_secs())),
+        CommandEnd::TooMuchOutput => Some("The command was ended because it printed too much.".to_owned()),
+    };
+    let err = (!err.is_empty()).then(|| if out.is_empty() { err.to_owned() } else { format!("Std Error:\n{err}") });
+    let parts = [Some(out.to_owned()).filter(|out| !out.is_empty()), err, notice];
+    let text = parts.into_iter().flatten().map(|part| part.trim_end_matches('\n').to_owned()).collect::<Vec<_>>().join("\n");
+    match text.chars().count() {
+        0 => "(no output)".to_owned(),
+        total if fits(total, max_chars) => text,
+        total => cut_middle(&text, total, max_chars),
+    }
+}
+
+/// The first and the last half of what fits, around a mark that says how much is left out.
+fn cut_middle(text: &str, total: usize, max_chars: usize) -> String {
+    let mark = |skipped: usize| {
+        format!("\n... [{skipped} of {total} characters are left out here; write output to a file to read all of it] ...\n")
+    };
+    // The mark is never longer than the one that leaves out everything.
+    let Some(room) = max_chars.checked_sub(mark(total).len()).filter(|room| *room > 0) else {
+        return head(text, max_chars).to_owned();
+    };
+    let first = room / 2;
+    let skipped = total - room;
+    format!("{}{}{}", head(text, first), mark(skipped), &text[head(text, first + skipped).len()..])
 }
 
 /// The text, or its first two thirds and its end around a mark when it has more than `max_chars` characters.

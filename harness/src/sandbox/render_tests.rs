@@ -79,3 +79,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_command_shows_what_it_printed_and_how_it_ended() {
+    let shown = |out, err, end| command(out, err, end, Duration::from_secs(9), 0);
+    assert_eq!(shown("a\n", "", CommandEnd::Exited(0)), "a");
+    assert_eq!(shown("a\n", "b\n", CommandEnd::Exited(2)), "a\nStd Error:\nb\nExit Code: 2");
+    assert_eq!(shown("", "b", CommandEnd::Exited(0)), "b");
+    assert_eq!(shown("", "", CommandEnd::Exited(0)), "(no output)");
+    assert_eq!(shown("", "", CommandEnd::Exited(1)), "Exit Code: 1");
+    assert!(shown("a", "", CommandEnd::TimedOut).ends_with("longer than 9 seconds."));
+}
+
+#[test]
+fn long_output_loses_its_middle_and_fits() {
+    let out = format!("begin{}end", "é".repeat(5000));
+    for limit in [1, 90, 200, 5000] {
+        let text = command(&out, "", CommandEnd::Exited(0), Duration::ZERO, limit);
+        assert!(text.chars().count() <= limit, "{limit}");
+    }
+    let text = command(&out, "", CommandEnd::Exited(3), Duration::ZERO, 200);
+    assert!(text.starts_with("begin") && text.ends_with("end\nExit Code: 3") && text.contains("characters are left out"), "{text}");
+}

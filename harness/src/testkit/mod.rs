@@ -6,6 +6,7 @@
 
 pub mod checkpoint_history;
 pub mod checkpointer;
+pub mod command_sandbox;
 pub mod custom_agents;
 pub mod memories;
 pub mod node_bell;

@@ -2,6 +2,7 @@
 
 mod cancel;
 mod clarification;
+mod commands;
 mod create;
 mod disconnect;
 mod framing;

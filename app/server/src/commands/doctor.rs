@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use harness::config::{AppConfig, DatabaseConfig, ModelConfig, StreamBridgeConfig, StreamBridgeKind};
+use harness::config::{AppConfig, DatabaseConfig, ModelConfig, SandboxConfig, StreamBridgeConfig, StreamBridgeKind};
+use harness::sandbox::command::bubblewrap::ProbeReport;
 
 use crate::cli::FileArgs;
 use crate::config::{Deployment, Environment, Loaded, Settings, load};
@@ -37,6 +38,15 @@ pub trait ProviderProbe: Send + Sync {
     fn probe(&self, model: &ModelConfig) -> Result<String, String>;
 }
 
+/// Tries out where commands would run, and leaves nothing behind.
+#[async_trait]
+pub trait CommandProbe: Send + Sync {
+    /// Whether a configured tool runs commands.
+    fn is_wanted(&self, config: &AppConfig) -> bool;
+    /// Which layers of the sandbox hold.
+    async fn probe(&self, sandbox: &SandboxConfig) -> ProbeReport;
+}
+
 /// What the composition root knows that this crate's commands do not.
 #[derive(Clone, Copy, Default)]
 pub struct Probes<'a> {
@@ -46,6 +56,8 @@ pub struct Probes<'a> {
     pub provider: Option<&'a dyn ProviderProbe>,
     /// For Redis, where streams go through it.
     pub redis: Option<&'a dyn RedisProbe>,
+    /// For the sandbox, where a tool runs commands.
+    pub commands: Option<&'a dyn CommandProbe>,
 }
 
 /// Prints every finding to `out`; fails when a start would.
@@ -68,6 +80,7 @@ pub async fn examine(args: &FileArgs, environment: &Environment, probes: Probes<
     let config = loaded.ok().map(|Loaded { config, .. }| config);
     if let Some(config) = &config {
         findings.extend(checks::models(config, probes.provider));
+        findings.extend(commands(config, probes.commands).await);
     }
     match Settings::from_environment(environment) {
         Err(error) => findings.push(Finding::fail("environment", error.to_string(), "set the variable to an allowed value, or unset it")),
@@ -101,6 +114,25 @@ async fn database(config: &AppConfig, settings: &Settings, probe: Option<&dyn Da
         });
     }
     findings
+}
+
+async fn commands(config: &AppConfig, probe: Option<&dyn CommandProbe>) -> Option<Finding> {
+    let subject = "commands";
+    let probe = probe.filter(|probe| probe.is_wanted(config))?;
+    if config.sandbox.allow_host_bash {
+        let found = "`sandbox.allow_host_bash` runs them on this host, as this user and without a sandbox";
+        return Some(Finding::warn(subject, found, "set it to false to have them sandboxed"));
+    }
+    let report = probe.probe(&config.sandbox).await;
+    let (active, missing) = (report.active(), report.missing_text());
+    Some(match (report.suffices(), missing.is_empty()) {
+        (true, true) => Finding::ok(subject, format!("sandboxed: {active}")),
+        (true, false) => Finding::ok(subject, format!("sandboxed: {active}; without {missing}")),
+        (false, _) => {
+            let mend = "install bubblewrap 0.8 and allow user namespaces, see docs/sandbox.md; until then the bash tool is left out";
+            Finding::warn(subject, format!("refused, the sandbox does not hold here: {missing}"), mend)
+        }
+    })
 }
 
 async fn redis(config: &AppConfig, settings: &Settings, probe: Option<&dyn RedisProbe>) -> Option<Finding> {

@@ -59,12 +59,13 @@ static PLACES: &[Place] = &[
     ),
     open(
         "sandbox",
-        "use allow_host_bash image port replicas overflow_policy acquire_timeout burst_limit container_prefix \
+        "use allow_host_bash network limits image port replicas overflow_policy acquire_timeout burst_limit container_prefix \
          idle_timeout health_check_skip_seconds ownership mounts thread_data_mounts environment \
          bash_output_max_chars read_file_output_max_chars ls_output_max_chars bash_command_timeout \
          provisioner_api_key",
     ),
     closed("sandbox.ownership", "type redis_url renewal_interval_seconds ttl_multiplier key_prefix"),
+    closed("sandbox.limits", "processes memory_mb file_mb open_files cpu_seconds scratch_mb output_mb"),
     closed("sandbox.mounts[]", "host_path container_path read_only"),
     open("tools[]", "name group use"),
     open("tool_groups[]", "name"),

@@ -31,6 +31,7 @@ const TYPED_PLACES: [&str; 29] = [
     "database.checkpoint_cache",
     "stream_bridge",
     "sandbox",
+    "sandbox.limits",
     "sandbox.ownership",
     "sandbox.mounts[]",
     "auth",

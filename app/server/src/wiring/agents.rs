@@ -2,22 +2,24 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use harness::agents::StaticResolver;
 use harness::agents::conformance::{CONFORMANCE, ConformanceAgent};
 use harness::agents::lead::{Guards, LEAD_AGENT, LeadAgentSpec, LeadAgents};
 use harness::clock::Clock;
-use harness::config::{AppConfig, ModelConfig, ToolConfig};
+use harness::config::{AppConfig, ModelConfig, SandboxConfig, ToolConfig};
 use harness::memory::{Memories, MemoryRules};
 use harness::models::{AsideModels, BreakerPolicy, Breakers, ModelCatalog, ProviderKind, RetryPolicy};
 use harness::runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
-use harness::sandbox::FileHome;
-use harness::tools::builtins::{Ls, PresentFiles, ReadFile, StrReplace, WriteFile};
+use harness::sandbox::{CommandSandbox, FileHome};
+use harness::tools::builtins::{Bash, Glob, Grep, Ls, PresentFiles, ReadFile, StrReplace, WriteFile};
 use harness::tools::{DynTool, ToolRegistry, erase};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
+use super::commands::CommandPlace;
 use super::custom_agents::FileCustomAgents;
 use super::guardrails::with_file;
 use crate::config::ConfigHandle;
@@ -27,10 +29,11 @@ pub(super) fn resolver(
     config: ConfigHandle,
     files: FileHome,
     memories: Memories,
+    commands: CommandPlace,
     clock: Arc<dyn Clock>,
     testing: bool,
 ) -> Arc<ConfiguredAgents> {
-    Arc::new(ConfiguredAgents { config, files, memories, clock, testing, assembled: Mutex::new(None) })
+    Arc::new(ConfiguredAgents { config, files, memories, commands, clock, testing, assembled: Mutex::new(None) })
 }
 
 /// Which provider a model entry means, or what is wrong with the entry.
@@ -49,6 +52,7 @@ pub(super) struct ConfiguredAgents {
     config: ConfigHandle,
     files: FileHome,
     memories: Memories,
+    commands: CommandPlace,
     clock: Arc<dyn Clock>,
     testing: bool,
     assembled: Mutex<Option<Arc<Assembled>>>,
@@ -122,9 +126,10 @@ impl ConfiguredAgents {
     fn tools(&self, config: &AppConfig) -> ToolRegistry {
         let mut tools = ToolRegistry::new();
         for entry in &config.tools {
-            match self.file_tool(kind_of(entry), config) {
-                Some(tool) => tools.add(tool),
-                None => tracing::warn!(tool = %entry.name, kind = %entry.implementation, "this build has no such tool; it is left out"),
+            match (kind_of(entry), &self.commands) {
+                ("bash", Ok(sandbox)) => tools.add(self.bash(sandbox.clone(), config)),
+                ("bash", Err(why)) => tracing::error!(tool = %entry.name, why, "commands cannot be run here; the tool is left out"),
+                (kind, _) => self.add_file_tool(kind, entry, config, &mut tools),
             }
         }
         if config.tools.is_empty() {
@@ -136,10 +141,25 @@ impl ConfiguredAgents {
         tools
     }
 
+    fn bash(&self, sandbox: Arc<dyn CommandSandbox>, config: &AppConfig) -> Arc<dyn DynTool> {
+        let SandboxConfig { bash_command_timeout, bash_output_max_chars, network, allow_host_bash, .. } = config.sandbox;
+        let time_limit = Duration::from_secs(bash_command_timeout);
+        erase(Bash::new(self.files.clone(), sandbox, time_limit, bash_output_max_chars, network || allow_host_bash))
+    }
+
+    fn add_file_tool(&self, kind: &str, entry: &ToolConfig, config: &AppConfig, tools: &mut ToolRegistry) {
+        match self.file_tool(kind, config) {
+            Some(tool) => tools.add(tool),
+            None => tracing::warn!(tool = %entry.name, kind = %entry.implementation, "this build has no such tool; it is left out"),
+        }
+    }
+
     fn file_tool(&self, kind: &str, config: &AppConfig) -> Option<Arc<dyn DynTool>> {
         let home = self.files.clone();
         match kind {
             "ls" => Some(erase(Ls { home, max_chars: config.sandbox.ls_output_max_chars })),
+            "glob" => Some(erase(Glob { home })),
+            "grep" => Some(erase(Grep { home })),
             "read_file" => Some(erase(ReadFile { home, max_chars: config.sandbox.read_file_output_max_chars })),
             "write_file" => Some(erase(WriteFile { home })),
             "str_replace" => Some(erase(StrReplace { home })),
@@ -148,8 +168,8 @@ impl ConfiguredAgents {
     }
 }
 
-/// The file tool that a kind (`sandbox.ls`) or an older class path (`deerflow.sandbox.tools:ls_tool`) names.
-fn kind_of(entry: &ToolConfig) -> &str {
+/// The tool of files or commands that a kind (`sandbox.ls`) or an older class path (`deerflow.sandbox.tools:ls_tool`) names.
+pub(super) fn kind_of(entry: &ToolConfig) -> &str {
     let path = entry.implementation.as_str();
     let older = path.split_once("sandbox.tools:").map(|(_, name)| name.trim_end_matches("_tool"));
     older.or_else(|| path.strip_prefix("sandbox.")).unwrap_or(path)
@@ -179,6 +199,7 @@ mod tests {
         assert_eq!(kind("sandbox.read_file"), "read_file");
         assert_eq!(kind("deerflow.sandbox.tools:read_file_tool"), "read_file");
         assert_eq!(kind("src.sandbox.tools:ls_tool"), "ls");
+        assert_eq!((kind("sandbox.bash"), kind("deerflow.sandbox.tools:bash_tool")), ("bash".to_owned(), "bash".to_owned()));
         assert_eq!(kind("deerflow.community.tavily.tools:web_search_tool"), "deerflow.community.tavily.tools:web_search_tool");
     }
 }

@@ -4,6 +4,7 @@ mod agents;
 mod aids;
 mod bridge;
 mod catalog;
+pub mod commands;
 mod custom_agents;
 mod expiry;
 mod guardrails;
@@ -72,7 +73,8 @@ impl App {
         bridge.start().await?;
         let files = FileHome::new(settings.home.as_path(), FileLimits::default());
         let memories = Memories::new(stores.memories, clock.clone(), ids.clone());
-        let agents = agents::resolver(config.clone(), files.clone(), memories.clone(), clock.clone(), settings.is_loopback());
+        let commands = commands::open(config, settings).await;
+        let agents = agents::resolver(config.clone(), files.clone(), memories.clone(), commands, clock.clone(), settings.is_loopback());
         let runs = Arc::new(RunsFacade::new(
             RuntimeParts {
                 bridge: bridge.clone(),

@@ -6,10 +6,11 @@ use async_trait::async_trait;
 use deerflow_bridges::redis::{RedisStreamBridge, SAFE_POLICY};
 use deerflow_stores::{Database, Probe, Schema};
 use harness::clock::SystemClock;
-use harness::config::{AppConfig, DatabaseConfig, ModelConfig, StreamBridgeConfig};
+use harness::config::{AppConfig, DatabaseConfig, ModelConfig, SandboxConfig, StreamBridgeConfig};
+use harness::sandbox::command::bubblewrap::ProbeReport;
 
 use super::stores::database_of;
-use crate::commands::doctor::{DatabaseProbe, ProviderProbe, RedisProbe};
+use crate::commands::doctor::{CommandProbe, DatabaseProbe, ProviderProbe, RedisProbe};
 use crate::config::Settings;
 
 /// Looks at the database and changes nothing.
@@ -54,5 +55,25 @@ pub struct KnownProvider;
 impl ProviderProbe for KnownProvider {
     fn probe(&self, model: &ModelConfig) -> Result<String, String> {
         super::agents::check_entry(model, Arc::new(SystemClock)).map(|kind| kind.as_str().to_owned())
+    }
+}
+
+/// Makes a sandbox and looks around in it.
+#[derive(Debug, Clone, Copy)]
+pub struct TrySandbox;
+
+#[async_trait]
+impl CommandProbe for TrySandbox {
+    fn is_wanted(&self, config: &AppConfig) -> bool {
+        super::commands::is_wanted(config)
+    }
+
+    async fn probe(&self, sandbox: &SandboxConfig) -> ProbeReport {
+        let support = std::env::temp_dir().join(format!("deerflow-doctor-{}", std::process::id()));
+        let report = super::commands::probe(sandbox, support.clone()).await;
+        if let Err(error) = std::fs::remove_dir_all(&support) {
+            tracing::debug!(%error, folder = %support.display(), "a folder of the doctor stays");
+        }
+        report
     }
 }

@@ -122,11 +122,12 @@ fn with_everything_on_the_chain_is_the_order_without_strangers() {
     spec.files = Some(FileHome::new(std::path::Path::new("/nowhere"), crate::sandbox::FileLimits::default()));
     spec.guards.guardrails = serde_json::from_value(json!({"enabled": true, "provider": {"use": "allowlist"}})).unwrap();
     spec.guards.token_budget.enabled = true;
+    spec.summarization.enabled = true;
     let agents = LeadAgents::new(spec);
     let chain = agents.middlewares(&LeadOptions::read(&options(json!({"is_plan_mode": true}))), "m", &ToolRegistry::new());
     let names: Vec<&str> = chain.iter().map(|middleware| middleware.name()).collect();
     let known: Vec<&str> = order::ORDER.iter().copied().filter(|name| names.contains(name)).collect();
     assert_eq!(names, known, "each stands at its place, once");
     let missing: Vec<&str> = order::ORDER.iter().copied().filter(|name| !names.contains(name)).collect();
-    assert_eq!(missing, ["SubagentLimitMiddleware", "*"], "which only agents with `task` have");
+    assert_eq!(missing, ["MemoryMiddleware", "SubagentLimitMiddleware", "*"], "which need a store of memories, and `task`");
 }

@@ -45,6 +45,8 @@ fn bench() -> Bench {
     tools.add(erase(ReadFile { home: home.clone(), max_chars: 50_000 }));
     tools.add(erase(WriteFile { home: home.clone() }));
     tools.add(erase(StrReplace { home: home.clone() }));
+    tools.add(erase(Glob { home: home.clone() }));
+    tools.add(erase(Grep { home: home.clone() }));
     tools.add(erase(PresentFiles { home }));
     let ctx = ToolContext {
         run,
@@ -81,6 +83,32 @@ async fn a_file_is_written_listed_read_changed_and_presented() {
     assert_eq!(listed, "/mnt/user-data/outputs/notes/\n/mnt/user-data/outputs/notes/a.md");
     let presented = bench.call("present_files", json!({ "filepaths": [path] })).await.unwrap();
     assert_eq!(presented.update.channels["artifacts"], json!([path]));
+}
+
+#[tokio::test]
+async fn files_are_found_by_name_and_by_what_they_say() {
+    let bench = bench();
+    let root = "/mnt/user-data/workspace";
+    for (name, content) in [("a.md", "one\ntwo\n"), ("b/c.md", "two\n")] {
+        bench.text("write_file", json!({ "path": format!("{root}/{name}"), "content": content })).await;
+    }
+    let found = bench.text("glob", json!({ "description": "d", "pattern": "**/*.md", "path": root })).await;
+    assert_eq!(found, format!("Found 2 paths under {root}\n1. {root}/a.md\n2. {root}/b/c.md"));
+    let found = bench.text("grep", json!({ "description": "d", "pattern": "TWO", "path": root, "max_results": 1 })).await;
+    assert!(found.starts_with(&format!("Found 1 matches under {root} (showing first 1)\n{root}/a.md:2: two\n...")), "{found}");
+    assert_eq!(
+        bench.text("grep", json!({ "pattern": "TWO", "path": root, "case_sensitive": true })).await,
+        format!("No matches under {root}")
+    );
+    for (tool, args) in [
+        ("grep", json!({ "pattern": "(", "path": root })),
+        ("grep", json!({ "pattern": "x", "path": "/etc" })),
+        ("grep", json!({ "pattern": "x", "path": root, "glob": "a{" })),
+        ("glob", json!({ "pattern": "x{", "path": root })),
+        ("glob", json!({ "pattern": "*", "path": root, "max_results": -1 })),
+    ] {
+        assert!(bench.call(tool, args.clone()).await.unwrap_err().starts_with("Error:"), "{args}");
+    }
 }
 
 #[tokio::test]
@@ -133,6 +161,10 @@ fn a_call_that_was_cut_off_is_repeated_where_that_changes_nothing() {
         args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         args
     };
+    assert_eq!(
+        (effect("glob", at(json!({ "pattern": "*" }))), effect("grep", at(json!({ "pattern": "x" })))),
+        (Effect::Pure, Effect::Pure)
+    );
     assert_eq!((effect("ls", at(json!({}))), effect("read_file", at(json!({})))), (Effect::Pure, Effect::Pure));
     assert_eq!(effect("write_file", at(json!({ "content": "x" }))), Effect::Keyed);
     assert_eq!(effect("write_file", at(json!({ "content": "x", "append": true }))), Effect::Unsafe);

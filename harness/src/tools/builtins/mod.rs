@@ -1,6 +1,9 @@
 //! The tools that come with the framework, one per file.
 
 mod ask_clarification;
+mod bash;
+mod glob;
+mod grep;
 mod ls;
 mod present_files;
 mod read_file;
@@ -10,6 +13,9 @@ mod write_file;
 mod write_todos;
 
 pub use ask_clarification::{ASK_CLARIFICATION, AskClarification, AskClarificationArgs, ClarificationType};
+pub use bash::Bash;
+pub use glob::Glob;
+pub use grep::Grep;
 pub use ls::Ls;
 pub use present_files::PresentFiles;
 pub use read_file::ReadFile;
@@ -34,6 +40,11 @@ fn path(raw: &str) -> Result<VirtualPath, ToolError> {
 /// The text of a failed file operation, for the model.
 fn failed(error: FileError) -> ToolError {
     ToolError::for_model(render::error(&error))
+}
+
+/// The text of a refused argument, for the model.
+fn refused(problem: String) -> ToolError {
+    ToolError::for_model(render::error(&problem))
 }
 
 /// The result of an operation with nothing to tell.

@@ -1,0 +1,114 @@
+//! Where shell commands run: the choice between the kernel's sandbox, the bare host and nowhere.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use harness::config::{AppConfig, SandboxConfig};
+use harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions, Mount, ProbeReport};
+use harness::sandbox::command::host::HostCommandSandbox;
+use harness::sandbox::{CommandLimits, CommandSandbox};
+use secrecy::ExposeSecret;
+
+use super::agents::kind_of;
+use crate::config::{ConfigHandle, Environment, Settings};
+
+/// What commands on the bare host get of this process' environment: nothing that is a secret.
+const HOST_VARIABLES: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "JAVA_HOME"];
+
+/// Where commands run, or why nowhere.
+pub(super) type CommandPlace = Result<Arc<dyn CommandSandbox>, String>;
+
+/// Whether an agent could run commands.
+pub fn is_wanted(config: &AppConfig) -> bool {
+    config.tools.iter().any(|tool| kind_of(tool) == "bash")
+}
+
+/// Tries the configured place out and says what it found.
+pub(super) async fn open(handle: &ConfigHandle, settings: &Settings) -> CommandPlace {
+    let config = handle.current();
+    if !is_wanted(&config) {
+        return Err("no tool ran commands when this server was started: restart it".to_owned());
+    }
+    let sandbox = &config.sandbox;
+    if sandbox.allow_host_bash {
+        tracing::warn!("sandbox.allow_host_bash: commands of agents run on this host, as this user and without a sandbox");
+        let host = HostCommandSandbox::new(host_variables(sandbox, handle.environment()), CommandLimits::from(&sandbox.limits));
+        return host.map(|host| Arc::new(host) as Arc<dyn CommandSandbox>).map_err(|error| error.to_string());
+    }
+    let (opened, report) = BubblewrapCommandSandbox::open(options(sandbox, handle, settings)).await;
+    match opened {
+        Some(opened) => {
+            tracing::info!(layers = report.active(), missing = report.missing_text(), "commands run in a sandbox");
+            Ok(Arc::new(opened))
+        }
+        None => {
+            tracing::error!(missing = report.missing_text(), "commands are refused: the sandbox does not hold here");
+            Err(report.missing_text())
+        }
+    }
+}
+
+/// Tries the sandbox of a configuration out with files in `support`.
+pub async fn probe(sandbox: &SandboxConfig, support: PathBuf) -> ProbeReport {
+    let mounts = Vec::new();
+    let (limits, network) = (CommandLimits::from(&sandbox.limits), sandbox.network);
+    let options = BubblewrapOptions { support, limits, network, mounts, environment: Vec::new(), hidden: Vec::new() };
+    BubblewrapCommandSandbox::open(options).await.1
+}
+
+fn options(sandbox: &SandboxConfig, handle: &ConfigHandle, settings: &Settings) -> BubblewrapOptions {
+    let root = handle.environment().project_root();
+    let dotenv = [Some(root.as_path()), root.parent()].into_iter().flatten().map(|folder| folder.join(".env"));
+    let secret = handle.path().map(PathBuf::from).into_iter().chain(dotenv);
+    let data = [settings.home.clone(), settings.sqlite_dir(&handle.current().database)];
+    BubblewrapOptions {
+        support: settings.home.join("sandbox"),
+        limits: CommandLimits::from(&sandbox.limits),
+        network: sandbox.network,
+        mounts: mounts(sandbox),
+        environment: variables(sandbox),
+        hidden: data.into_iter().chain(secret).collect(),
+    }
+}
+
+/// The configured folders that can be mounted; the log tells of the others.
+fn mounts(sandbox: &SandboxConfig) -> Vec<Mount> {
+    let reserved = ["/mnt/user-data", "/mnt/skills", "/mnt/acp-workspace", "/proc", "/dev", "/usr", "/etc", "/tmp", "/bin", "/lib"];
+    let (good, bad): (Vec<_>, Vec<_>) = sandbox.mounts.iter().partition(|mount| {
+        let inside = std::path::Path::new(&mount.container_path);
+        let climbs = inside.components().any(|part| !matches!(part, std::path::Component::Normal(_) | std::path::Component::RootDir));
+        let is_free = inside.is_absolute() && inside.parent().is_some() && !climbs;
+        is_free
+            && !reserved.iter().any(|reserved| inside.starts_with(reserved))
+            && mount.host_path.is_absolute()
+            && mount.host_path.exists()
+    });
+    for mount in bad {
+        tracing::error!(host = %mount.host_path.display(), inside = %mount.container_path, "this mount is left out: a path is missing, relative or reserved");
+    }
+    good.into_iter()
+        .map(|mount| Mount { host: mount.host_path.clone(), inside: mount.container_path.clone(), read_only: mount.read_only })
+        .collect()
+}
+
+/// The configured variables whose names a shell can say.
+fn variables(sandbox: &SandboxConfig) -> Vec<(String, String)> {
+    let is_name = |name: &str| {
+        let mut letters = name.bytes();
+        letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+            && letters.all(|c| c.is_ascii_alphanumeric() || c == b'_')
+    };
+    let named = sandbox.environment.iter().filter(|(name, _)| {
+        let good = is_name(name);
+        if !good {
+            tracing::error!(name, "this variable of sandbox.environment is left out: a shell cannot say its name");
+        }
+        good
+    });
+    named.map(|(name, value)| (name.clone(), value.expose_secret().to_owned())).collect()
+}
+
+fn host_variables(sandbox: &SandboxConfig, environment: &Environment) -> Vec<(String, String)> {
+    let kept = HOST_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), environment.get(name)?.to_owned())));
+    kept.chain(variables(sandbox)).collect()
+}

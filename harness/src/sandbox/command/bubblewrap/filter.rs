@@ -1,0 +1,135 @@
+//! The system calls that a sandboxed command may not make.
+//!
+//! Namespaces hide what is there; the filter shuts doors of the kernel that have led out of namespaces before, or that reach what
+//! no namespace covers: keyrings, other processes' memory, eBPF, `io_uring`, mounts, nested user namespaces, hypervisor sockets.
+
+use std::collections::BTreeMap;
+
+use libc::c_long;
+use seccompiler::{SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, sock_filter};
+
+/// Refused with `EPERM`, whatever the arguments.
+const REFUSED: &[c_long] = &[
+    // other processes
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_kcmp,
+    libc::SYS_pidfd_getfd,
+    // keyrings
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    // machinery within the kernel
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_userfaultfd,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_fanotify_init,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_syslog,
+    // namespaces and mounts
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    // the machine
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_vhangup,
+    libc::SYS_personality,
+    libc::SYS_move_pages,
+    libc::SYS_migrate_pages,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_kexec_file_load,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_modify_ldt,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_uselib,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ustat,
+];
+
+/// Flags of `clone` that make a namespace.
+const NEW_NAMESPACES: &[libc::c_int] = &[
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWCGROUP,
+];
+
+/// Requests of `ioctl` that type into a terminal.
+const TYPING: &[u64] = &[libc::TIOCSTI as u64, libc::TIOCLINUX as u64];
+
+/// Families of sockets that reach past a network namespace, or into the kernel's cryptography.
+const STRANGE_SOCKETS: &[libc::c_int] = &[libc::AF_VSOCK, libc::AF_ALG, libc::AF_PACKET];
+
+/// The filter as the kernel reads it.
+pub(super) fn program() -> Result<Vec<u8>, seccompiler::BackendError> {
+    let equals = |argument, value| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value);
+    let has_bits = |argument, bits| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bits), bits);
+    let any = |conditions: Vec<Result<SeccompCondition, _>>| {
+        conditions.into_iter().map(|condition| SeccompRule::new(vec![condition?])).collect::<Result<Vec<_>, _>>()
+    };
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    rules.insert(libc::SYS_clone, any(NEW_NAMESPACES.iter().map(|flag| has_bits(0, *flag as u32 as u64)).collect())?);
+    rules.insert(libc::SYS_ioctl, any(TYPING.iter().map(|request| equals(1, *request)).collect())?);
+    rules.insert(libc::SYS_socket, any(STRANGE_SOCKETS.iter().map(|family| equals(0, *family as u64)).collect())?);
+    let refused = SeccompAction::Errno(libc::EPERM as u32);
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, std::env::consts::ARCH.try_into()?)?;
+    let compiled: seccompiler::BpfProgram = filter.try_into()?;
+    Ok(unknown_calls().iter().chain(&compiled).flat_map(bytes).collect())
+}
+
+/// What says "no such call" before the filter proper: `clone3`, whose flags no filter can see, so that programs fall back to
+/// `clone`; and the second set of numbers that some kernels know for the same calls.
+fn unknown_calls() -> Vec<sock_filter> {
+    const LOAD_NUMBER: sock_filter = sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
+    const NO_SUCH_CALL: sock_filter = sock_filter { code: 0x06, jt: 0, jf: 0, k: 0x0005_0000 | libc::ENOSYS as u32 };
+    let skip_unless = |code, k| sock_filter { code, jt: 0, jf: 1, k };
+    let mut program = vec![LOAD_NUMBER, skip_unless(0x15, libc::SYS_clone3 as u32), NO_SUCH_CALL];
+    if cfg!(target_arch = "x86_64") {
+        program.extend([skip_unless(0x35, 0x4000_0000), NO_SUCH_CALL]);
+    }
+    program
+}
+
+fn bytes(step: &sock_filter) -> [u8; 8] {
+    let [c0, c1] = step.code.to_ne_bytes();
+    let [k0, k1, k2, k3] = step.k.to_ne_bytes();
+    [c0, c1, step.jt, step.jf, k0, k1, k2, k3]
+}

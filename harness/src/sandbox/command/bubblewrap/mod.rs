@@ -1,0 +1,122 @@
+//! Commands in a sandbox of the kernel's own means, put together by `bwrap`.
+//!
+//! What a command sees is in [`arguments`], what it may ask of the kernel in [`filter`], what it may use in
+//! [`CommandLimits`] and [`cgroup`]. [`probe`] tries all of it before anything is trusted to it.
+
+mod arguments;
+mod cgroup;
+mod filter;
+mod probe;
+mod support;
+
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use async_trait::async_trait;
+use rustix::fs::MemfdFlags;
+use tokio::process::Command;
+
+use super::running::Running;
+use super::spawner::Spawner;
+use super::{CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox, Isolation};
+use crate::sandbox::thread_dirs::ThreadDirs;
+use crate::sandbox::virtual_paths::Root;
+use arguments::{INNER_PATH, SystemView, WORKSPACE};
+use cgroup::Cgroups;
+pub use probe::{Layer, LayerReport, ProbeReport};
+use support::Support;
+
+/// Runs outside, before the sandbox is made.
+const LAUNCH: &str = include_str!("launch.sh");
+/// Runs inside, before the command: how many processes there may be counts from here, for the sandbox alone.
+const BEGIN: &str = r#"ulimit -u "$1" 2>/dev/null; exec /bin/bash -c "$2""#;
+
+/// How sandboxes are made.
+#[derive(Debug, Clone)]
+pub struct BubblewrapOptions {
+    /// A folder of this process' own, for the few files that every sandbox sees instead of the host's.
+    pub support: PathBuf,
+    /// What a command may use.
+    pub limits: CommandLimits,
+    /// Whether commands reach the network, with all that this machine reaches.
+    pub network: bool,
+    /// Further folders.
+    pub mounts: Vec<Mount>,
+    /// Further variables.
+    pub environment: Vec<(String, String)>,
+    /// Folders and files that nobody sees, even where they lie beneath a folder of the system.
+    pub hidden: Vec<PathBuf>,
+}
+
+/// A folder of the host inside a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// Where it is.
+    pub host: PathBuf,
+    /// Where it is seen.
+    pub inside: String,
+    /// Whether it can only be read.
+    pub read_only: bool,
+}
+
+/// Runs commands in sandboxes that `bwrap` makes, one for each.
+#[derive(Debug)]
+pub struct BubblewrapCommandSandbox {
+    bwrap: PathBuf,
+    bash: PathBuf,
+    options: BubblewrapOptions,
+    system: SystemView,
+    filter: Vec<u8>,
+    cgroups: Option<Cgroups>,
+    userns_can_be_disabled: bool,
+    spawner: Spawner,
+}
+
+impl BubblewrapCommandSandbox {
+    async fn launch(&self, dirs: &ThreadDirs, command: &str, cgroups: &[PathBuf]) -> Result<Running, CommandError> {
+        for root in Root::ALL {
+            dirs.create(root)?;
+        }
+        let limits = &self.options.limits;
+        let mut launch = Command::new(&self.bash);
+        launch.env_clear().envs([("PATH", INNER_PATH), ("HOME", WORKSPACE), ("LANG", "C.UTF-8"), ("TMPDIR", "/tmp")]);
+        launch.envs(self.options.environment.iter().map(|(name, value)| (name, value)));
+        launch.args(["-c", LAUNCH, "launch"]);
+        // What bash counts in: data and files by 1024 bytes.
+        let sizes = [limits.memory_bytes / 1024, limits.file_bytes / 1024, limits.open_files, limits.cpu_seconds];
+        launch.args(sizes.map(|size| size.to_string())).args(cgroups).arg("--");
+        launch.arg(&self.bwrap).args(arguments::arguments(&self.system, dirs, self.options.network, self.userns_can_be_disabled));
+        launch.args(["--seccomp", "9", "--", "/bin/bash", "-c", BEGIN, "bash", &limits.processes.to_string(), command]);
+        launch.current_dir("/").stdin(self.filter()?).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(Running::alone(self.spawner.spawn(launch).await?))
+    }
+
+    /// The filter in a file of its own: readers share a position.
+    fn filter(&self) -> io::Result<File> {
+        let mut file = File::from(rustix::fs::memfd_create("filter", MemfdFlags::CLOEXEC)?);
+        file.write_all(&self.filter)?;
+        file.rewind()?;
+        Ok(file)
+    }
+}
+
+#[async_trait]
+impl CommandSandbox for BubblewrapCommandSandbox {
+    fn isolation(&self) -> Isolation {
+        Isolation::Kernel
+    }
+
+    async fn run(&self, request: CommandRequest<'_>, output: &mut dyn CommandOutput) -> Result<CommandEnd, CommandError> {
+        request.check()?;
+        let group = self.cgroups.as_ref().map(|groups| groups.enter(&self.options.limits)).transpose()?;
+        let folders = group.as_ref().map_or(&[][..], |group| group.folders());
+        let running = self.launch(request.dirs, request.command, folders).await?;
+        Ok(running.follow(request.time_limit, self.options.limits.output_bytes, output).await?)
+    }
+}
+
+#[cfg(test)]
+#[path = "bubblewrap_tests.rs"]
+mod tests;

@@ -1,0 +1,55 @@
+//! The few files that every sandbox sees instead of the host's.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+
+use super::arguments::{INNER_ID, WORKSPACE};
+
+/// Files of `/etc`.
+pub(super) const NAMES: [&str; 3] = ["passwd", "group", "hosts"];
+/// Devices with their numbers.
+pub(super) const DEVICES: [(&str, u32, u32); 6] =
+    [("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0)];
+
+/// Where they are.
+#[derive(Debug)]
+pub(super) struct Support {
+    /// Who is who inside.
+    pub(super) names: PathBuf,
+    /// Devices of our own, where this process is root: a command could change the mode of root's.
+    pub(super) devices: Option<PathBuf>,
+}
+
+impl Support {
+    /// Makes them anew in a folder that belongs to nobody else.
+    pub(super) fn make(folder: &Path) -> io::Result<Self> {
+        let names = folder.join("etc");
+        fs::create_dir_all(&names)?;
+        let passwd = format!("agent:x:{INNER_ID}:{INNER_ID}:agent:{WORKSPACE}:/bin/bash\nnobody:x:65534:65534:nobody:/:/bin/false\n");
+        let group = format!("agent:x:{INNER_ID}:\nnogroup:x:65534:\n");
+        let texts = [passwd, group, "127.0.0.1 localhost sandbox\n::1 localhost\n".to_owned()];
+        for (name, text) in NAMES.iter().zip(texts) {
+            fs::write(names.join(name), text)?;
+        }
+        let devices = rustix::process::geteuid().is_root().then(|| make_devices(folder.join("dev"))).transpose()?;
+        Ok(Self { names, devices })
+    }
+}
+
+fn make_devices(folder: PathBuf) -> io::Result<PathBuf> {
+    fs::create_dir_all(&folder)?;
+    for (name, major, minor) in DEVICES {
+        let path = folder.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        mknodat(CWD, &path, FileType::CharacterDevice, Mode::from_raw_mode(0o666), makedev(major, minor))?;
+        fs::set_permissions(&path, Permissions::from_mode(0o666))?;
+    }
+    Ok(folder)
+}

@@ -1,0 +1,88 @@
+//! What a command printed, in bounded memory: its beginning and its end.
+
+use std::collections::VecDeque;
+
+use super::{CommandOutput, Pipe};
+
+/// The two outputs of a command, each with its first and its last bytes.
+#[derive(Debug)]
+pub struct Transcript {
+    out: Excerpt,
+    err: Excerpt,
+}
+
+impl Transcript {
+    /// One that keeps up to `bytes` of the beginning and of the end of each output.
+    pub fn keeping(bytes: usize) -> Self {
+        Self { out: Excerpt::keeping(bytes), err: Excerpt::keeping(bytes) }
+    }
+
+    /// What was printed on standard output.
+    pub fn out(&self) -> String {
+        self.out.text()
+    }
+
+    /// What was printed on standard error.
+    pub fn err(&self) -> String {
+        self.err.text()
+    }
+}
+
+impl CommandOutput for Transcript {
+    fn take(&mut self, from: Pipe, bytes: &[u8]) {
+        match from {
+            Pipe::Out => self.out.take(bytes),
+            Pipe::Err => self.err.take(bytes),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Excerpt {
+    most: usize,
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    lost: u64,
+}
+
+impl Excerpt {
+    fn keeping(most: usize) -> Self {
+        Self { most, head: Vec::new(), tail: VecDeque::new(), lost: 0 }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        let (head, tail) = bytes.split_at(bytes.len().min(self.most - self.head.len()));
+        self.head.extend_from_slice(head);
+        self.tail.extend(tail);
+        let surplus = self.tail.len().saturating_sub(self.most);
+        self.tail.drain(..surplus);
+        self.lost += surplus as u64;
+    }
+
+    /// Bytes that are no text become `U+FFFD`.
+    fn text(&self) -> String {
+        let (front, back) = self.tail.as_slices();
+        if self.lost == 0 {
+            return String::from_utf8_lossy(&[&self.head, front, back].concat()).into_owned();
+        }
+        let tail = [front, back].concat();
+        format!("{}\n... [{} bytes are not shown] ...\n{}", String::from_utf8_lossy(&self.head), self.lost, String::from_utf8_lossy(&tail))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_and_the_end_are_kept_and_the_rest_is_counted() {
+        let mut transcript = Transcript::keeping(4);
+        transcript.take(Pipe::Out, b"abc");
+        transcript.take(Pipe::Out, b"defg");
+        assert_eq!(transcript.out(), "abcdefg");
+        transcript.take(Pipe::Out, b"hijkl");
+        assert_eq!(transcript.out(), "abcd\n... [4 bytes are not shown] ...\nijkl");
+        transcript.take(Pipe::Err, b"\xff");
+        assert_eq!(transcript.err(), "\u{fffd}");
+    }
+}

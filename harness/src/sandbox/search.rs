@@ -1,0 +1,201 @@
+//! Finding files by name and lines by what they say.
+
+use std::io::Read;
+
+use globset::{GlobBuilder, GlobMatcher};
+use regex::{Regex, RegexBuilder};
+
+use super::blocking_files::BlockingFiles;
+use super::fault::{Fault, FileError};
+use super::ignore::is_ignored;
+use super::safe_fs::{NodeKind, SafeDir};
+use super::virtual_paths::{RelativePath, VirtualPath};
+
+/// Files longer than this are not searched.
+const LONGEST_FILE: u64 = 1 << 20;
+/// Where a file with a NUL is taken for binary.
+const LOOKED_AT_FOR_NUL: usize = 8 * 1024;
+/// Lines with more characters are not searched.
+const LONGEST_LINE: usize = 2000;
+/// Characters of a line that are shown.
+const SHOWN_OF_LINE: usize = 200;
+/// Directories within directories that are looked into: each is held open meanwhile.
+const DEEPEST: usize = 40;
+/// What one search reads at most.
+const MOST_READ: u64 = 256 << 20;
+
+/// A pattern of names, `/` being matched by `**` alone.
+#[derive(Debug, Clone)]
+pub struct NamePattern(GlobMatcher);
+
+impl NamePattern {
+    /// Reads a pattern such as `**/*.md`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(pattern: &str) -> Result<Self, String> {
+        let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+        glob.map(|glob| Self(glob.compile_matcher())).map_err(|error| format!("the pattern cannot be read: {}", error.kind()))
+    }
+
+    /// Whether it means this path, or this name where it has no `/`.
+    fn matches(&self, path: &str) -> bool {
+        let name_only = !self.0.glob().glob().contains('/');
+        self.0.is_match(if name_only { path.rsplit('/').next().unwrap_or(path) } else { path })
+    }
+}
+
+/// What lines are looked for.
+#[derive(Debug, Clone)]
+pub struct LineQuery {
+    /// What a line has in it.
+    pub text: Regex,
+    /// Which files are searched; all where there is none.
+    pub files: Option<NamePattern>,
+}
+
+impl LineQuery {
+    /// Reads a regular expression, or the text itself.
+    ///
+    /// # Errors
+    /// What is wrong with the expression.
+    pub fn parse(pattern: &str, literal: bool, case_sensitive: bool, files: Option<NamePattern>) -> Result<Self, String> {
+        let escaped = literal.then(|| regex::escape(pattern));
+        let text = RegexBuilder::new(escaped.as_deref().unwrap_or(pattern)).case_insensitive(!case_sensitive).build();
+        text.map(|text| Self { text, files }).map_err(|error| format!("the pattern cannot be read: {error}"))
+    }
+}
+
+/// What a search found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// One line for each, in order.
+    pub rows: Vec<String>,
+    /// Whether there is more than was asked for, or more than one search looks at.
+    pub incomplete: bool,
+}
+
+impl BlockingFiles {
+    /// The files beneath a directory, and on demand the directories, whose path from there matches; at most `most`.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    pub fn glob(&self, path: &VirtualPath, pattern: &NamePattern, with_directories: bool, most: usize) -> Result<Found, FileError> {
+        let mut found = Found::default();
+        let Some(directory) = self.open_listed(path)? else { return Ok(found) };
+        let mut walk = Walk { left: self.max_entries() };
+        let walked = walk.visit(&directory, "", &mut |kind, relative| {
+            if (kind == NodeKind::File || with_directories) && pattern.0.is_match(relative) {
+                found.incomplete |= found.rows.len() == most;
+                if !found.incomplete {
+                    found.rows.push(format!("{path}/{relative}"));
+                }
+            }
+            Ok(!found.incomplete)
+        });
+        found.incomplete |= !walked.map_err(|fault| fault.at(path))?;
+        Ok(found)
+    }
+
+    /// The lines of text files at or beneath `path` that a query means, as `path:line: text`; at most `most`.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    pub fn grep(&self, path: &VirtualPath, query: &LineQuery, most: usize) -> Result<Found, FileError> {
+        let mut found = Found::default();
+        let directory = match self.open_listed(path) {
+            Ok(Some(directory)) => directory,
+            Ok(None) => return Ok(found),
+            Err(FileError::At { fault: Fault::NotDirectory, .. }) => {
+                let (file, _) = self.open_read(path)?;
+                add_lines(file, &path.to_string(), query, most, &mut found);
+                return Ok(found);
+            }
+            Err(error) => return Err(error),
+        };
+        let mut walk = Walk { left: self.max_entries() };
+        let mut left_to_read = MOST_READ;
+        let walked = walk.visit(&directory, "", &mut |kind, relative| {
+            let is_meant = query.files.as_ref().is_none_or(|files| files.matches(relative));
+            if kind != NodeKind::File || !is_meant {
+                return Ok(true);
+            }
+            // A file that vanished, became something else or may not be read is no match.
+            let opened = RelativePath::parse(relative).ok().and_then(|relative| directory.open_read(&relative).ok());
+            let Some((file, metadata)) = opened.filter(|(_, metadata)| metadata.len() <= LONGEST_FILE) else { return Ok(true) };
+            left_to_read = left_to_read.saturating_sub(metadata.len());
+            add_lines(file, &format!("{path}/{relative}"), query, most, &mut found);
+            Ok(!found.incomplete && left_to_read > 0)
+        });
+        found.incomplete |= !walked.map_err(|fault| fault.at(path))?;
+        Ok(found)
+    }
+}
+
+/// A way through directories that looks at so many entries at most.
+struct Walk {
+    left: usize,
+}
+
+impl Walk {
+    /// Visits what lies beneath a directory by name, without ignored names, links and special files. `false` when it did not see all.
+    fn visit(
+        &mut self,
+        directory: &SafeDir,
+        prefix: &str,
+        visitor: &mut dyn FnMut(NodeKind, &str) -> Result<bool, Fault>,
+    ) -> Result<bool, Fault> {
+        let (mut entries, more) = directory.entries(self.left)?;
+        self.left -= entries.len();
+        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let mut all = !more;
+        for entry in entries {
+            let Ok(name) = entry.name.to_str() else { continue };
+            if is_ignored(name) || entry.kind == NodeKind::Other {
+                continue;
+            }
+            let relative = format!("{prefix}{name}");
+            if !visitor(entry.kind, &relative)? {
+                return Ok(false);
+            }
+            if entry.kind == NodeKind::Directory && relative.matches('/').count() >= DEEPEST {
+                all = false;
+            } else if entry.kind == NodeKind::Directory {
+                match directory.enter(&entry.name).and_then(|inner| self.visit(&inner, &format!("{relative}/"), visitor)) {
+                    Ok(saw_all) => all &= saw_all,
+                    // It vanished, became a link or may not be read meanwhile.
+                    Err(Fault::NotFound | Fault::NotDirectory | Fault::Symlink | Fault::Permission) => {}
+                    Err(fault) => return Err(fault),
+                }
+                if self.left == 0 {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn add_lines(file: impl Read, shown: &str, query: &LineQuery, most: usize, found: &mut Found) {
+    let mut bytes = Vec::new();
+    let is_read = file.take(LONGEST_FILE + 1).read_to_end(&mut bytes).is_ok();
+    let is_text = !bytes.iter().take(LOOKED_AT_FOR_NUL).any(|byte| *byte == 0);
+    if !is_read || !is_text || bytes.len() as u64 > LONGEST_FILE {
+        return;
+    }
+    for (position, line) in String::from_utf8_lossy(&bytes).lines().enumerate() {
+        if line.chars().nth(LONGEST_LINE).is_some() || !query.text.is_match(line) {
+            continue;
+        }
+        if found.rows.len() == most {
+            found.incomplete = true;
+            return;
+        }
+        let text: String = line.chars().take(SHOWN_OF_LINE).collect();
+        found.rows.push(format!("{shown}:{}: {text}", position + 1));
+    }
+}
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;

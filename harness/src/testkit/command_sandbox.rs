@@ -1,0 +1,104 @@
+//! What every [`CommandSandbox`] promises, whatever stands between a command and the machine.
+
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::{Duration, Instant};
+
+use crate::sandbox::thread_dirs::ThreadDirs;
+use crate::sandbox::virtual_paths::Root;
+use crate::sandbox::{CommandEnd, CommandError, CommandRequest, CommandSandbox, Transcript};
+
+const LONG: Duration = Duration::from_secs(30);
+
+/// All of it.
+pub async fn keeps_every_promise(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+    both_outputs_and_the_exit_code_are_given(sandbox, dirs).await;
+    it_begins_in_the_workspace_and_its_files_stay(sandbox, dirs).await;
+    it_reads_nothing(sandbox, dirs).await;
+    nothing_of_the_callers_environment_is_seen(sandbox, dirs).await;
+    what_cannot_be_an_argument_is_refused(sandbox, dirs).await;
+    the_time_limit_ends_it_with_what_it_started(sandbox, dirs).await;
+    dropping_it_ends_it_with_what_it_started(sandbox, dirs).await;
+    a_child_that_holds_the_pipe_does_not_hold_the_caller(sandbox, dirs).await;
+}
+
+async fn run(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs, command: &str, time_limit: Duration) -> (CommandEnd, String, String) {
+    let mut transcript = Transcript::keeping(64 * 1024);
+    let end = sandbox.run(CommandRequest { dirs, command, time_limit }, &mut transcript).await.expect("a command that starts");
+    (end, transcript.out(), transcript.err())
+}
+
+async fn both_outputs_and_the_exit_code_are_given(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+    let (end, out, err) = run(sandbox, dirs, "echo to-out; echo to-err >&2; exit 7", LONG).await;
+    assert_eq!((end, out.as_str(), err.as_str()), (CommandEnd::Exited(7), "to-out\n", "to-err\n"));
+    let (end, ..) = run(sandbox, dirs, "kill -9 $$", LONG).await;
+    assert_eq!(end, CommandEnd::Exited(128 + 9));
+}
+
+async fn it_begins_in_the_workspace_and_its_files_stay(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+    let (end, ..) = run(sandbox, dirs, "echo kept > a.txt && cp a.txt /mnt/user-data/outputs/b.txt", LONG).await;
+    assert_eq!(end, CommandEnd::Exited(0));
+    for path in [dirs.host_path(Root::Workspace).join("a.txt"), dirs.host_path(Root::Outputs).join("b.txt")] {
+        assert_eq!(std::fs::read_to_string(path).expect("a file that stays"), "kept\n");
+    }
+}
+
+async fn it_reads_nothing(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+    let (end, out, _) = run(sandbox, dirs, "cat; read -r line || echo none", LONG).await;
+    assert_eq!((end, out.as_str()), (CommandEnd::Exited(0), "none\n"));
+}
+
+async fn nothing_of_the_callers_environment_is_seen(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+    // The test's own process has this one.
+    let (_, out, _) = run(sandbox, dirs, "env", LONG).await;
+    assert!(!out.contains("CARGO"), "{out}");
+}
+
+async fn what_cannot_be_an_argument_is_refused(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+    for command in ["echo \0".to_owned(), "#".repeat(1 << 20)] {
+        let request = CommandRequest { dirs, command: &command, time_limit: LONG };
+        let refused = sandbox.run(request, &mut Transcript::keeping(0)).await;
+        assert!(matches!(refused, Err(CommandError::Unspeakable | CommandError::TooLong { .. })), "{refused:?}");
+    }
+}
+
+async fn the_time_limit_ends_it_with_what_it_started(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+    let begun = Instant::now();
+    let command = "trap '' TERM INT HUP; echo begun; (sleep 1000; touch late) & sleep 1000";
+    let (end, out, _) = run(sandbox, dirs, command, Duration::from_millis(500)).await;
+    assert_eq!((end, out.as_str()), (CommandEnd::TimedOut, "begun\n"));
+    assert!(begun.elapsed() < Duration::from_secs(10));
+}
+
+async fn dropping_it_ends_it_with_what_it_started(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+    let fifo = dirs.host_path(Root::Workspace).join("alive");
+    let command = "rm -f alive; mkfifo alive; (sleep 1000) 8<>alive & exec 9<>alive; echo begun > started; sleep 1000";
+    let mut transcript = Transcript::keeping(0);
+    let request = CommandRequest { dirs, command, time_limit: LONG };
+    let started = async {
+        while !dirs.host_path(Root::Workspace).join("started").exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        ended = sandbox.run(request, &mut transcript) => panic!("it should go on: {ended:?}"),
+        () = started => {}
+    }
+    // A pipe without a reader cannot be opened for writing: both processes held it open.
+    let writing = || std::fs::OpenOptions::new().write(true).custom_flags(nonblocking()).open(&fifo);
+    let begun = Instant::now();
+    while writing().is_ok() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "something is alive");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+async fn a_child_that_holds_the_pipe_does_not_hold_the_caller(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+    let begun = Instant::now();
+    let (end, out, _) = run(sandbox, dirs, "echo done; sleep 5 &", LONG).await;
+    assert_eq!((end, out.as_str()), (CommandEnd::Exited(0), "done\n"));
+    assert!(begun.elapsed() < Duration::from_secs(4));
+}
+
+fn nonblocking() -> i32 {
+    i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).expect("a small flag")
+}

@@ -1,0 +1,80 @@
+//! `bash`: a shell command in the thread's sandbox.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::files_of;
+use crate::sandbox::{CommandRequest, CommandSandbox, FileHome, Isolation, Transcript, masking, render};
+use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
+
+/// What is kept of each end of an output in bytes, where no limit is set.
+const KEPT_WITHOUT_LIMIT: usize = 5 << 20;
+/// The longest encoding of a character.
+const BYTES_PER_CHAR: usize = 4;
+
+/// Runs a shell command.
+#[derive(Debug, Clone)]
+pub struct Bash {
+    home: FileHome,
+    sandbox: Arc<dyn CommandSandbox>,
+    time_limit: Duration,
+    max_chars: usize,
+    description: String,
+}
+
+impl Bash {
+    /// The tool over a sandbox whose commands may take `time_limit` and show `max_chars` characters (0: any number).
+    pub fn new(home: FileHome, sandbox: Arc<dyn CommandSandbox>, time_limit: Duration, max_chars: usize, network: bool) -> Self {
+        let place = match sandbox.isolation() {
+            Isolation::Kernel => "in a sandbox that holds a read-only system and this conversation's folders",
+            Isolation::None => "on the server itself: change nothing outside of this conversation's folders",
+        };
+        let reach = if network { "" } else { " There is no network." };
+        let seconds = time_limit.as_secs();
+        let description = format!(
+            "Run a command with bash {place}. It begins in /mnt/user-data/workspace, reads no input and may take {seconds} seconds.{reach} \
+             Files in the folders stay; variables, background processes and /tmp end with the call, so put what belongs together in one \
+             command. Use it for programs, conversions and calculations; to look at, search, write or change files the file tools \
+             are better. The result is what was printed, then the exit code unless it is 0; long output loses its middle."
+        );
+        Self { home, sandbox, time_limit, max_chars, description }
+    }
+}
+
+/// Arguments of `bash`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct BashArgs {
+    /// Why you run it, in a few words; shown to the user.
+    #[serde(default, rename = "description")]
+    pub _description: String,
+    /// The command, as you would type it into bash. Use absolute paths under /mnt/user-data.
+    pub command: String,
+}
+
+impl Tool for Bash {
+    type Args = BashArgs;
+
+    fn name(&self) -> &str {
+        "bash"
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    async fn call(&self, args: BashArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let files = files_of(&self.home, ctx);
+        let dirs = files.blocking().dirs();
+        let kept = if self.max_chars == 0 { KEPT_WITHOUT_LIMIT } else { self.max_chars.saturating_mul(BYTES_PER_CHAR) };
+        let mut transcript = Transcript::keeping(kept);
+        let request = CommandRequest { dirs, command: &args.command, time_limit: self.time_limit };
+        let mask = |text: String| masking::to_virtual(&text, dirs);
+        let end = self.sandbox.run(request, &mut transcript).await;
+        let end = end.map_err(|error| ToolError::for_model(mask(render::error(&error))))?;
+        let text = render::command(&mask(transcript.out()), &mask(transcript.err()), end, self.time_limit, self.max_chars);
+        Ok(ToolOutput::text(text))
+    }
+}

@@ -1,0 +1,72 @@
+//! `grep`: lines of files that say something.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{failed, files_of, path, refused};
+use crate::sandbox::{FileHome, LineQuery, NamePattern, render};
+use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
+
+/// The most that can be asked for.
+const MOST: usize = 500;
+
+/// Finds lines in files.
+#[derive(Debug, Clone)]
+pub struct Grep {
+    /// Whose files.
+    pub home: FileHome,
+}
+
+/// Arguments of `grep`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct GrepArgs {
+    /// Why you search, in a few words; shown to the user.
+    #[serde(default, rename = "description")]
+    pub _description: String,
+    /// The regular expression that a line must match.
+    pub pattern: String,
+    /// The file or directory, as an absolute path under /mnt/user-data/workspace, /mnt/user-data/uploads or /mnt/user-data/outputs.
+    pub path: String,
+    /// Search only files that match this: a name such as `*.py`, or a path from the directory on such as `src/**/*.py`.
+    #[serde(default)]
+    pub glob: Option<String>,
+    /// Take the pattern as plain text.
+    #[serde(default)]
+    pub literal: bool,
+    /// Tell capital letters from small ones.
+    #[serde(default)]
+    pub case_sensitive: bool,
+    /// How many lines to show, 500 at most.
+    #[serde(default = "usual_results")]
+    pub max_results: usize,
+}
+
+fn usual_results() -> usize {
+    100
+}
+
+impl Tool for Grep {
+    type Args = GrepArgs;
+
+    fn name(&self) -> &str {
+        "grep"
+    }
+
+    fn description(&self) -> &str {
+        "Search text files for lines that match, shown as path:line: text. Use it to find where something is said before you read; binary \
+         files, files over 1 MB, very long lines, version-control folders, caches and build results are left out."
+    }
+
+    fn effect(&self, _args: &GrepArgs) -> Effect {
+        Effect::Pure
+    }
+
+    async fn call(&self, args: GrepArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let path = path(&args.path)?;
+        let files = args.glob.as_deref().map(NamePattern::parse).transpose().map_err(refused)?;
+        let query = LineQuery::parse(&args.pattern, args.literal, args.case_sensitive, files).map_err(refused)?;
+        let most = args.max_results.clamp(1, MOST);
+        let found = files_of(&self.home, ctx).grep(&path, query, most).await.map_err(failed)?;
+        Ok(ToolOutput::text(render::found(&found, "matches", &path)))
+    }
+}
