@@ -9,7 +9,7 @@ use super::*;
 
 const FILE: &str = "config.yaml";
 /// Sections whose every key has a type, at each place of the table.
-const TYPED_PLACES: [&str; 29] = [
+const TYPED_PLACES: [&str; 30] = [
     "logging",
     "logging.enhance",
     "token_usage",
