@@ -17,20 +17,14 @@ const AFTERMATH: Duration = Duration::from_millis(200);
 /// How long a killed command may take to be gone.
 const DYING: Duration = Duration::from_secs(2);
 
-/// A started command. Dropped, it is killed.
+/// A started command that leads a process group. Dropped, it is killed with its group.
 pub(super) struct Running {
     child: Child,
-    /// Whether it leads a process group that ends with it.
-    leads_group: bool,
 }
 
 impl Running {
-    pub(super) fn alone(child: Child) -> Self {
-        Self { child, leads_group: false }
-    }
-
     pub(super) fn group(child: Child) -> Self {
-        Self { child, leads_group: true }
+        Self { child }
     }
 
     /// Follows it to its end.
@@ -72,7 +66,7 @@ impl Running {
 
     fn kill(&mut self) {
         // An id is there until the end was waited for, so it is nobody else's yet.
-        if let (true, Some(group)) = (self.leads_group, self.child.id().and_then(pid)) {
+        if let Some(group) = self.child.id().and_then(pid) {
             // It may have ended meanwhile.
             let _gone = kill_process_group(group, Signal::KILL);
         }
