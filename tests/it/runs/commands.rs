@@ -26,7 +26,8 @@ async fn sleeping(rig: &Rig, mark: &str) -> (String, String) {
     let thread = rig.thread().await;
     let words = format!("[[tool:bash {}]] then say done", json!({"description": "d", "command": command}));
     let run = rig.background(&thread, &body(&words)).await;
-    until("the command runs", async || (processes_with(mark) > 1).then_some(())).await;
+    // Two that make the sandbox, two shells and two that sleep.
+    until("the command runs", async || (processes_with(mark) >= 6).then_some(())).await;
     (thread, run)
 }
 

@@ -200,3 +200,38 @@ async fn redis_is_asked_only_where_streams_go_through_it() {
         assert!(!finding.to_string().contains("hunter2"));
     }
 }
+
+struct Sandbox(ProbeReport);
+
+#[async_trait]
+impl CommandProbe for Sandbox {
+    fn is_wanted(&self, config: &AppConfig) -> bool {
+        !config.tools.is_empty()
+    }
+
+    async fn probe(&self, _: &SandboxConfig) -> ProbeReport {
+        self.0.clone()
+    }
+}
+
+#[tokio::test]
+async fn a_sandbox_that_does_not_hold_and_one_that_is_not_wanted_are_told() {
+    use harness::sandbox::command::bubblewrap::{Layer, LayerReport};
+    let report =
+        |missing: Option<&str>| ProbeReport { layers: vec![LayerReport { layer: Layer::Namespaces, missing: missing.map(str::to_owned) }] };
+    let bash = format!("{GOOD}tools: [{{name: bash, group: bash, use: sandbox.bash}}]\n");
+    let on_host = format!("{bash}sandbox: {{use: local, allow_host_bash: true}}\n");
+    for (config, missing, verdict, words) in [
+        (&bash, None, Verdict::Ok, "sandboxed: namespaces"),
+        (&bash, Some("not allowed"), Verdict::Warn, "refused, the sandbox does not hold here: namespaces: not allowed"),
+        (&on_host, None, Verdict::Warn, "without a sandbox"),
+    ] {
+        let sandbox = Sandbox(report(missing));
+        let findings = Machine::with(config).findings(&[], Probes { commands: Some(&sandbox), ..Probes::default() }).await;
+        let [finding] = of(&findings, "commands")[..] else { panic!("{findings:?}") };
+        assert_eq!(finding.verdict, verdict);
+        assert!(finding.found.contains(words), "{finding}");
+    }
+    let findings = Machine::with(GOOD).findings(&[], Probes { commands: Some(&Sandbox(report(None))), ..Probes::default() }).await;
+    assert!(of(&findings, "commands").is_empty(), "no tool runs commands");
+}

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Child;
 use tokio::time::{Instant, sleep_until};
@@ -17,20 +17,14 @@ const AFTERMATH: Duration = Duration::from_millis(200);
 /// How long a killed command may take to be gone.
 const DYING: Duration = Duration::from_secs(2);
 
-/// A started command. Dropped, it is killed.
+/// A started command that leads a process group. Dropped, it is killed with its group.
 pub(super) struct Running {
     child: Child,
-    /// Whether it leads a process group that ends with it.
-    leads_group: bool,
 }
 
 impl Running {
-    pub(super) fn alone(child: Child) -> Self {
-        Self { child, leads_group: false }
-    }
-
     pub(super) fn group(child: Child) -> Self {
-        Self { child, leads_group: true }
+        Self { child }
     }
 
     /// Follows it to its end.
@@ -72,9 +66,12 @@ impl Running {
 
     fn kill(&mut self) {
         // An id is there until the end was waited for, so it is nobody else's yet.
-        if let (true, Some(group)) = (self.leads_group, self.child.id().and_then(pid)) {
-            // It may have ended meanwhile.
-            let _gone = kill_process_group(group, Signal::KILL);
+        if let Some(leader) = self.child.id().and_then(pid) {
+            // The first process of a sandbox in the making is not tied to its maker yet. Each may have ended meanwhile.
+            for child in children_of(leader) {
+                let _gone = kill_process(child, Signal::KILL);
+            }
+            let _gone = kill_process_group(leader, Signal::KILL);
         }
         let _gone = self.child.start_kill();
     }
@@ -130,6 +127,12 @@ async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> i
 
 fn code_of(status: ExitStatus) -> i32 {
     status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
+}
+
+/// The processes that a process started and that are there; none where the kernel does not tell.
+fn children_of(parent: Pid) -> Vec<Pid> {
+    let listed = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", parent.as_raw_nonzero())).unwrap_or_default();
+    listed.split_ascii_whitespace().filter_map(|child| pid(child.parse().ok()?)).collect()
 }
 
 fn pid(raw: u32) -> Option<Pid> {

@@ -89,8 +89,9 @@ impl BubblewrapCommandSandbox {
         launch.args(sizes.map(|size| size.to_string())).args(cgroups).arg("--");
         launch.arg(&self.bwrap).args(arguments::arguments(&self.system, dirs, self.options.network, self.userns_can_be_disabled));
         launch.args(["--seccomp", "9", "--", "/bin/bash", "-c", BEGIN, "bash", &limits.processes.to_string(), command]);
-        launch.current_dir("/").stdin(self.filter()?).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Ok(Running::alone(self.spawner.spawn(launch).await?))
+        // A group of its own: what makes the sandbox is ended with all its parts before the kernel ties them together.
+        launch.current_dir("/").process_group(0).stdin(self.filter()?).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(Running::group(self.spawner.spawn(launch).await?))
     }
 
     /// The filter in a file of its own: readers share a position.
