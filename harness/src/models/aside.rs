@@ -9,7 +9,9 @@ use futures_util::StreamExt;
 use serde_json::Map;
 use tokio::time::{Instant, timeout};
 
-use super::{Breakers, ChatModel, ModelCatalog, ModelError, ModelErrorKind, ModelRequest, Retry, RetryPolicy, stream_with_retry};
+use super::{
+    Answering, Breakers, ChatModel, ModelCatalog, ModelError, ModelErrorKind, ModelRequest, Retry, RetryPolicy, stream_with_retry,
+};
 use crate::clock::Clock;
 use crate::ids::IdSource;
 use crate::messages::{Message, MessageAccumulator, UsageMetadata};
@@ -125,26 +127,27 @@ impl AsideModels {
         };
         let listening = timeout(question.limit, self.listen(model, request, asker));
         let late = |_| Err(failure(name, ModelErrorKind::Stalled, "it took too long to answer"));
-        let message = listening.await.unwrap_or_else(late)?;
+        let (message, name) = listening.await.unwrap_or_else(late)?;
         let text = visible(&message.content.text()).to_owned();
         let usage = message.usage().cloned();
         asker.tell(|| {
             AgentEvent::ModelCall(ModelCallRecord {
                 call_id: asker.ids.random().to_string(),
                 caller: asker.caller.to_owned(),
-                model: name.to_owned(),
+                model: name.clone(),
                 usage: usage.clone(),
                 message,
                 latency_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
             })
         });
         if text.is_empty() {
-            return Err(failure(name, ModelErrorKind::Transient, "the answer was empty"));
+            return Err(failure(&name, ModelErrorKind::Transient, "the answer was empty"));
         }
-        Ok(AsideAnswer { text, model: name.to_owned(), usage })
+        Ok(AsideAnswer { text, model: name, usage })
     }
 
-    async fn listen(&self, model: &dyn ChatModel, request: ModelRequest, asker: Asker<'_>) -> Result<Message, ModelError> {
+    /// The answer, and the name of the model that gave it.
+    async fn listen(&self, model: &dyn ChatModel, request: ModelRequest, asker: Asker<'_>) -> Result<(Message, String), ModelError> {
         let mut answer = MessageAccumulator::new(request.message_id.clone());
         let retry = Retry {
             policy: self.retry,
@@ -153,14 +156,14 @@ impl AsideModels {
             jitter: &mut || f64::from(asker.ids.random().as_fields().0) / f64::from(u32::MAX),
             on_retry: &mut |_| {},
         };
-        let mut chunks = stream_with_retry(model, request, retry).await?;
+        let Answering { model, mut chunks } = stream_with_retry(model, request, retry).await?;
         let mut whole = false;
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk?;
             whole |= chunk.chunk_position.is_some();
             answer.push(&chunk);
         }
-        if whole { Ok(answer.finish()) } else { Err(failure(&model.info().name, ModelErrorKind::Transient, "the answer broke off")) }
+        if whole { Ok((answer.finish(), model)) } else { Err(failure(&model, ModelErrorKind::Transient, "the answer broke off")) }
     }
 }
 

@@ -23,6 +23,8 @@ const AUTH: &[&str] = &[
     "认证失败",
 ];
 const BURST: &[&str] = &["limit_burst_rate", "rate increased too quickly", "burst rate", "burst_rate", "增长过快", "突发流量", "突增"];
+/// Codes of ordinary rate limits, whose messages like to speak of billing.
+const RATE_LIMIT_CODES: &[&str] = &["rate_limit_exceeded", "rate_limit_error", "tokens", "requests"];
 const TRANSIENT: &[&str] =
     &["server_error", "server error", "internal error", "internal_error", "timed out", "timeout", "connection", "服务器内部错误", "超时"];
 const BUSY: &[&str] = &[
@@ -60,7 +62,11 @@ pub(crate) struct Refusal<'a> {
 pub(crate) fn classify(refusal: Refusal<'_>) -> ModelErrorKind {
     let text = format!("{} {}", refusal.code, refusal.message).to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    if says(QUOTA) {
+    let rate_limited = matches!(refusal.status, None | Some(429)) && RATE_LIMIT_CODES.contains(&refusal.code);
+    if rate_limited && !says(BURST) {
+        return ModelErrorKind::Transient;
+    }
+    if says(QUOTA) && !rate_limited {
         return ModelErrorKind::Quota;
     }
     if says(AUTH) {
@@ -82,7 +88,7 @@ fn by_status(status: u16) -> Option<ModelErrorKind> {
     match status {
         401 | 403 => Some(ModelErrorKind::Auth),
         402 => Some(ModelErrorKind::Quota),
-        404 | 405 => Some(ModelErrorKind::Config),
+        300..=399 | 404 | 405 => Some(ModelErrorKind::Config),
         408 | 409 | 425 | 429 => Some(ModelErrorKind::Transient),
         529 => Some(ModelErrorKind::Busy),
         500 | 502..=504 | 506..=599 => Some(ModelErrorKind::Transient),
@@ -107,6 +113,12 @@ mod tests {
             (Some(429), "limit_burst_rate", "slow down", Burst),
             (Some(429), "", "Request rate increased too quickly", Burst),
             (Some(429), "rate_limit_exceeded", "Rate limit reached", Transient),
+            (Some(429), "rate_limit_exceeded", "Add a payment method on the billing page to raise it", Transient),
+            (Some(429), "tokens", "Limit reached, need more? Upgrade under settings/billing", Transient),
+            (None, "rate_limit_error", "see your quota", Transient),
+            (Some(429), "rate_limit_error", "burst rate, see your quota", Burst),
+            (Some(400), "tokens", "no credit left", Quota),
+            (Some(307), "", "", Config),
             (Some(500), "", "oops", Transient),
             (Some(502), "", "", Transient),
             (Some(529), "", "", Busy),

@@ -46,6 +46,6 @@ pub use error::{ModelError, ModelErrorKind};
 pub use kinds::{ProviderKind, UnknownProvider};
 pub use pricing::Pricing;
 pub use request::{ModelRequest, ToolSchema};
-pub use retry::{Retry, RetryNotice, RetryPolicy, stream_with_retry};
+pub use retry::{Answering, Retry, RetryNotice, RetryPolicy, stream_with_retry};
 pub use scripted::ScriptedModel;
 pub use tokens::TokenFamily;

@@ -113,13 +113,28 @@ impl std::fmt::Debug for Retry<'_> {
     }
 }
 
+/// An answer that has begun.
+pub struct Answering {
+    /// The entry that answers: the one that was asked, or one behind it.
+    pub model: String,
+    /// What it says.
+    pub chunks: ModelStream,
+}
+
+impl std::fmt::Debug for Answering {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Answering").field("model", &self.model).finish_non_exhaustive()
+    }
+}
+
 /// Asks `model`, again where that may help, then its fallbacks alike, until a first chunk is there. From then on an error is
 /// final: a viewer has seen text, and another try would say it twice. Dropping the future ends it at any point. When nobody
 /// answers, the error is the one of `model` itself.
-pub async fn stream_with_retry(model: &dyn ChatModel, request: ModelRequest, mut retry: Retry<'_>) -> Result<ModelStream, ModelError> {
+pub async fn stream_with_retry(model: &dyn ChatModel, request: ModelRequest, mut retry: Retry<'_>) -> Result<Answering, ModelError> {
     let breaker = retry.breaker.take();
+    let answering = |model: &dyn ChatModel, chunks| Answering { model: model.info().name.clone(), chunks };
     let error = match ask(model, &request, &mut retry, breaker).await {
-        Ok(stream) => return Ok(stream),
+        Ok(chunks) => return Ok(answering(model, chunks)),
         // What one model refuses for what it says, nobody else is asked.
         Err(error) if error.kind == ModelErrorKind::BadRequest => return Err(error),
         Err(error) => error,
@@ -127,7 +142,7 @@ pub async fn stream_with_retry(model: &dyn ChatModel, request: ModelRequest, mut
     for other in model.fallbacks() {
         tracing::warn!(%error, instead = other.info().name, "a model failed for good, another is asked");
         match ask(&**other, &request, &mut retry, None).await {
-            Ok(stream) => return Ok(stream),
+            Ok(chunks) => return Ok(answering(&**other, chunks)),
             Err(fault) => tracing::warn!(%fault, "a fallback failed too"),
         }
     }
@@ -159,8 +174,13 @@ async fn ask(
         };
         let Some(wait) = retry.policy.next_delay(attempt, previous, &error, (retry.jitter)()) else {
             if let Some(permit) = permit {
-                // A refusal is an answer: the provider works. Only its own failures count.
-                if error.kind.is_retriable() { permit.failed(retry.clock.now()) } else { permit.succeeded() }
+                match error.kind {
+                    // We were too fast: that says nothing of the provider.
+                    ModelErrorKind::Burst => drop(permit),
+                    kind if kind.is_retriable() => permit.failed(retry.clock.now()),
+                    // A refusal is an answer: the provider works.
+                    _ => permit.succeeded(),
+                }
             }
             return Err(error);
         };

@@ -59,7 +59,11 @@ struct Flaky {
 
 impl Flaky {
     fn new(failing: u32, kind: ModelErrorKind, after_text: bool) -> Self {
-        let info = ModelInfo { name: "m".to_owned(), model: "m".to_owned(), provider: "t".to_owned(), supports_vision: false };
+        Self::named("m", failing, kind, after_text)
+    }
+
+    fn named(name: &str, failing: u32, kind: ModelErrorKind, after_text: bool) -> Self {
+        let info = ModelInfo { name: name.to_owned(), model: "m".to_owned(), provider: "t".to_owned(), supports_vision: false };
         Self { info, calls: AtomicU32::new(0), failing, kind, after_text }
     }
 }
@@ -88,6 +92,19 @@ fn movable<F: Future + Send>(future: F) -> F {
 }
 
 async fn run(model: &dyn ChatModel, breaker: Option<Arc<CircuitBreaker>>) -> (Result<String, ModelError>, Vec<RetryNotice>) {
+    let mut notices = Vec::new();
+    let outcome = match begin(model, breaker, &mut notices).await {
+        Ok(answering) => answering.chunks.map_ok(|chunk| chunk.content).try_collect().await,
+        Err(error) => Err(error),
+    };
+    (outcome, notices)
+}
+
+async fn begin(
+    model: &dyn ChatModel,
+    breaker: Option<Arc<CircuitBreaker>>,
+    notices: &mut Vec<RetryNotice>,
+) -> Result<Answering, ModelError> {
     let request = ModelRequest {
         message_id: "m1".to_owned(),
         system: None,
@@ -97,7 +114,6 @@ async fn run(model: &dyn ChatModel, breaker: Option<Arc<CircuitBreaker>>) -> (Re
         reasoning_effort: None,
         overrides: Map::new(),
     };
-    let mut notices = Vec::new();
     let retry = Retry {
         policy: RetryPolicy::default(),
         breaker,
@@ -105,11 +121,7 @@ async fn run(model: &dyn ChatModel, breaker: Option<Arc<CircuitBreaker>>) -> (Re
         jitter: &mut || 0.5,
         on_retry: &mut |notice| notices.push(notice.clone()),
     };
-    let outcome = match movable(stream_with_retry(model, request, retry)).await {
-        Ok(stream) => stream.map_ok(|chunk| chunk.content).try_collect().await,
-        Err(error) => Err(error),
-    };
-    (outcome, notices)
+    movable(stream_with_retry(model, request, retry)).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -145,7 +157,10 @@ async fn text_that_was_seen_is_never_said_twice() {
 #[tokio::test(start_paused = true)]
 async fn an_open_circuit_refuses_without_a_call_and_refusals_do_not_open_it() {
     let breaker = Arc::new(CircuitBreaker::new(BreakerPolicy { failure_threshold: 1, ..BreakerPolicy::default() }));
-    run(&Flaky::new(9, ModelErrorKind::Auth, false), Some(Arc::clone(&breaker))).await.0.unwrap_err();
+    for harmless in [ModelErrorKind::Auth, ModelErrorKind::Burst] {
+        run(&Flaky::new(9, harmless, false), Some(Arc::clone(&breaker))).await.0.unwrap_err();
+        assert_eq!(breaker.circuit(), crate::models::Circuit::Closed { failures: 0 }, "{harmless:?}");
+    }
     run(&Flaky::new(9, ModelErrorKind::Transient, false), Some(Arc::clone(&breaker))).await.0.unwrap_err();
     let model = Flaky::new(0, ModelErrorKind::Transient, false);
     let refused = run(&model, Some(breaker)).await.0.unwrap_err();
@@ -163,6 +178,9 @@ async fn another_model_answers_for_one_that_fails_for_good() {
     let well = || Flaky::new(1, ModelErrorKind::Transient, false);
     let answered = behind(ModelErrorKind::Quota, vec![deaf(), well()]);
     assert_eq!(run(&answered, None).await.0.as_deref(), Ok("hi"));
+    let other = Flaky::named("other", 0, ModelErrorKind::Transient, false);
+    let answering = begin(&behind(ModelErrorKind::Quota, vec![deaf(), other]), None, &mut vec![]).await.unwrap();
+    assert_eq!(answering.model, "other", "what it costs is its own");
     let nobody = behind(ModelErrorKind::Quota, vec![deaf()]);
     assert_eq!(run(&nobody, None).await.0.unwrap_err().kind, ModelErrorKind::Quota);
     let refused = behind(ModelErrorKind::BadRequest, vec![well()]);

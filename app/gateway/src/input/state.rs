@@ -16,6 +16,10 @@ const SERVER_KWARGS: &[&str] = &[
     "view_image_context",
     kwargs::ERROR_FALLBACK,
     kwargs::INCOMPLETE,
+    // What a model's provider gave and takes back as its own.
+    "provider_parts",
+    "reasoning_details",
+    "tool_call_extras",
 ];
 
 /// Values for a state, checked: every channel is one that threads have.
@@ -69,4 +73,19 @@ fn coerce(item: Value, index: usize, place: &'static str, dialect: Dialect) -> R
         return Ok(message);
     }
     Ok(message.with(|body| body.additional_kwargs.retain(|key, _| !SERVER_KWARGS.contains(&key.as_str()))))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_providers_keep_in_messages_is_not_taken_from_clients() {
+        let kept = json!({"provider_parts": {}, "reasoning_details": [], "tool_call_extras": {}, "reasoning_content": "hm"});
+        let sent = json!({"type": "ai", "content": "so", "additional_kwargs": kept});
+        let messages = coerce_messages(sent, "input", Dialect::DeerFlow).expect("a message");
+        assert_eq!(messages[0].additional_kwargs.keys().collect::<Vec<_>>(), ["reasoning_content"]);
+    }
 }

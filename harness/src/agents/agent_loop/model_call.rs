@@ -49,14 +49,19 @@ impl<'a> Provider<'a> {
 
     /// What the journal learns of an answer that a middleware gave in the model's place.
     pub(super) fn stand_in(&self, answer: &Message, ctx: &RunContext) -> ModelCallRecord {
-        self.record(answer.clone(), Instant::now(), ctx)
+        self.record(self.own_name(), answer.clone(), Instant::now(), ctx)
     }
 
-    fn record(&self, message: Message, started: Instant, ctx: &RunContext) -> ModelCallRecord {
+    /// The entry that is asked first.
+    fn own_name(&self) -> String {
+        self.parts.model.info().name.clone()
+    }
+
+    fn record(&self, model: String, message: Message, started: Instant, ctx: &RunContext) -> ModelCallRecord {
         ModelCallRecord {
             call_id: ctx.ids.random().to_string(),
             caller: self.parts.caller.clone(),
-            model: self.parts.model.info().name.clone(),
+            model,
             usage: message.usage().cloned(),
             message,
             latency_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -94,29 +99,35 @@ impl ModelEnd for Provider<'_> {
 
 impl Provider<'_> {
     async fn ask(&self, request: ModelRequest, ctx: &RunContext) -> Result<Message, ModelError> {
-        let model = self.parts.model.info().name.clone();
         let caller = self.parts.caller.clone();
         let message_id = request.message_id.clone();
-        ctx.sink.emit(AgentEvent::ModelRequest { caller, model, message_count: request.messages.len(), message_id });
+        ctx.sink.emit(AgentEvent::ModelRequest { caller, model: self.own_name(), message_count: request.messages.len(), message_id });
         let started = Instant::now();
         let mut answer = MessageAccumulator::new(request.message_id.clone());
-        match self.listen(request, &mut answer, ctx).await {
+        let mut model = self.own_name();
+        match self.listen(request, &mut answer, &mut model, ctx).await {
             Ok(()) => {
                 let message = answer.finish();
                 self.streamed.lock().clone_from(&message.id);
-                ctx.sink.emit(AgentEvent::ModelCall(self.record(message.clone(), started, ctx)));
+                ctx.sink.emit(AgentEvent::ModelCall(self.record(model, message.clone(), started, ctx)));
                 Ok(message)
             }
             Err(error) => {
-                let read = answer.finish_partial().map(|message| self.record(message, started, ctx));
+                let read = answer.finish_partial().map(|message| self.record(model, message, started, ctx));
                 self.broken.lock().extend(read);
                 Err(error)
             }
         }
     }
 
-    /// Passes the tokens of the answer on, to its end.
-    async fn listen(&self, request: ModelRequest, answer: &mut MessageAccumulator, ctx: &RunContext) -> Result<(), ModelError> {
+    /// Passes the tokens of the answer on, to its end. `model` becomes the name of the entry that answers.
+    async fn listen(
+        &self,
+        request: ModelRequest,
+        answer: &mut MessageAccumulator,
+        model: &mut String,
+        ctx: &RunContext,
+    ) -> Result<(), ModelError> {
         let mut whole = false;
         let retry = Retry {
             policy: self.parts.patience.policy,
@@ -125,7 +136,9 @@ impl Provider<'_> {
             jitter: &mut || draw(&*ctx.ids),
             on_retry: &mut |notice| ctx.sink.emit(AgentEvent::Custom(notice.event())),
         };
-        let mut chunks = stream_with_retry(&*self.parts.model, request, retry).await?;
+        let answering = stream_with_retry(&*self.parts.model, request, retry).await?;
+        *model = answering.model;
+        let mut chunks = answering.chunks;
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk?;
             answer.push(&chunk);
@@ -136,7 +149,7 @@ impl Provider<'_> {
             return Ok(());
         }
         Err(ModelError {
-            model: self.parts.model.info().name.clone(),
+            model: model.clone(),
             kind: ModelErrorKind::Transient,
             message: "the answer broke off before its end".to_owned(),
             status: None,
@@ -148,4 +161,49 @@ impl Provider<'_> {
 /// A number from 0 to 1.
 fn draw(ids: &dyn IdSource) -> f64 {
     f64::from(ids.random().as_fields().0) / f64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::agents::AgentBuilder;
+    use crate::agents::test_support::{ReplayModel, Reply, ask};
+    use crate::models::{ChatModel, ModelInfo, ModelStream};
+
+    /// Fails for good; others are behind it.
+    #[derive(Debug)]
+    struct Broke(ModelInfo, [Arc<dyn ChatModel>; 1]);
+
+    #[async_trait]
+    impl ChatModel for Broke {
+        fn info(&self) -> &ModelInfo {
+            &self.0
+        }
+
+        fn fallbacks(&self) -> &[Arc<dyn ChatModel>] {
+            &self.1
+        }
+
+        async fn stream(&self, _: ModelRequest) -> Result<ModelStream, ModelError> {
+            let message = "no money".to_owned();
+            Err(ModelError { model: "broke".to_owned(), kind: ModelErrorKind::Quota, message, status: None, retry_after: None })
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_booked_on_the_entry_that_gave_it() {
+        let info = ModelInfo { name: "broke".to_owned(), model: "b".to_owned(), provider: "b".to_owned(), supports_vision: false };
+        let broke = Broke(info, [ReplayModel::new([Reply::Say("here")])]);
+        let said = ask(&AgentBuilder::new(Arc::new(broke)).build(), "hi").await;
+        let booked = said.events.iter().filter_map(|event| match event {
+            AgentEvent::ModelRequest { model, .. } => Some(("asked", model.as_str())),
+            AgentEvent::ModelCall(call) => Some(("answered", call.model.as_str())),
+            _ => None,
+        });
+        assert_eq!(booked.collect::<Vec<_>>(), [("asked", "broke"), ("answered", "replay")]);
+    }
 }

@@ -1,14 +1,15 @@
 //! Reads the events of a message stream. Pure; never panics, whatever it is given.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::SIGNATURE;
 use super::event::{Delta, Event, Head, Usage};
-use super::{PROVIDER, SIGNATURE};
 use crate::messages::MessageChunk;
 use crate::models::http::{
-    AnswerReader, CallPieces, Chunks, DecodeError, Ending, PROVIDER_PARTS_KWARG, Parts, Refused, add_reasoning, says_something,
+    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Maker, PROVIDER_PARTS_KWARG, Parts, Refused, add_reasoning, says_something,
 };
 
 /// More blocks than this in one answer are a fault of the provider's stream.
@@ -18,6 +19,7 @@ const MOST_BLOCKS: usize = 4096;
 #[derive(Debug)]
 pub(in crate::models) struct Reader {
     ending: Ending,
+    maker: Arc<Maker>,
     usage: Usage,
     parts: Parts,
     calls: CallPieces,
@@ -49,10 +51,11 @@ enum Open {
 }
 
 impl Reader {
-    /// A reader for the message `message_id`; `model` is the name to report when the provider gives none.
-    pub(super) fn new(message_id: &str, model: &str) -> Self {
+    /// A reader for the message `message_id` of `maker`.
+    pub(super) fn new(message_id: &str, maker: Arc<Maker>) -> Self {
         Self {
-            ending: Ending::new(message_id, PROVIDER, model),
+            ending: Ending::new(message_id, maker.provider(), maker.model()),
+            maker,
             usage: Usage::default(),
             parts: Parts::default(),
             calls: CallPieces::default(),
@@ -127,7 +130,8 @@ impl Reader {
         match open {
             Open::Text => {}
             Open::Thinking { bytes, signature } => {
-                self.parts.thought(bytes, Map::from_iter([(SIGNATURE.to_owned(), Value::String(signature))]));
+                let signed = (!signature.is_empty()).then(|| (SIGNATURE.to_owned(), Value::String(signature)));
+                self.parts.thought(bytes, signed.into_iter().collect());
             }
             Open::Call { at, input, streamed } => {
                 // Servers that do not stream arguments give them with the beginning.
@@ -204,10 +208,14 @@ impl AnswerReader for Reader {
             return Err(DecodeError::NoChoices);
         }
         let mut late = self.ending.chunk();
-        for open in std::mem::take(&mut self.open).into_values() {
+        for mut open in std::mem::take(&mut self.open).into_values() {
+            // What signs a thought that did not end is not whole either.
+            if let Open::Thinking { signature, .. } = &mut open {
+                signature.clear();
+            }
             self.end(open, &mut late);
         }
-        if let Some(kept) = std::mem::take(&mut self.parts).into_kwarg(PROVIDER) {
+        if let Some(kept) = std::mem::take(&mut self.parts).into_kwarg(&self.maker) {
             late.additional_kwargs.insert(PROVIDER_PARTS_KWARG.to_owned(), kept);
         }
         self.ending.usage = self.usage.metadata();

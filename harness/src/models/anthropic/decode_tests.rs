@@ -6,7 +6,7 @@ use super::*;
 use crate::models::http::wire_kit::{Story, decoded, invalid_calls, message, message_of_whole, stories_add_up, survives_anything};
 
 fn reader() -> Reader {
-    Reader::new("m1", "asked")
+    Reader::new("m1", Arc::new(Maker::new("anthropic", "h.test", "asked")))
 }
 
 fn events(events: &[Value]) -> String {
@@ -81,7 +81,7 @@ fn a_recorded_stream_adds_up_to_its_message() {
     );
     assert_eq!(
         message.additional_kwargs["provider_parts"],
-        json!({"provider": "anthropic", "parts": [
+        json!({"provider": "anthropic", "server": "h.test", "model": "asked", "parts": [
             {"type": "thought", "bytes": 12, "extras": {"signature": "c2ln"}},
             {"type": "own", "value": {"type": "redacted_thinking", "data": "enc"}},
             {"type": "text", "bytes": 12},
@@ -94,6 +94,25 @@ fn a_recorded_stream_adds_up_to_its_message() {
 #[test]
 fn splits_cuts_and_damage_are_survived() {
     survives_anything(reader, &recorded());
+}
+
+#[test]
+fn a_thought_that_is_not_signed_or_did_not_end_keeps_no_signature() {
+    let [reason, over] = stop("end_turn");
+    let stream = events(&[
+        start(),
+        begin(0, json!({"type": "thinking", "thinking": "h", "signature": ""})),
+        end(0),
+        begin(1, json!({"type": "text", "text": "so"})),
+        end(1),
+        begin(2, json!({"type": "thinking", "thinking": "m", "signature": "half"})),
+        reason,
+        over,
+    ]);
+    assert_eq!(
+        message(reader, &stream).additional_kwargs["provider_parts"]["parts"],
+        json!([{"type": "thought", "bytes": 1}, {"type": "text", "bytes": 2}, {"type": "thought", "bytes": 1}])
+    );
 }
 
 fn tell(story: &Story) -> String {

@@ -7,12 +7,14 @@ mod event;
 mod messages;
 mod request;
 
+use std::sync::Arc;
+
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
 use self::decode::Reader;
 use self::request::{Caching, body};
-use super::http::{Call, Credential, Endpoint, Site, Wire, bearer};
+use super::http::{Call, Credential, Endpoint, Maker, Site, Wire, bearer};
 use super::{ModelEntry, ModelRequest};
 
 /// The word in `model_provider`.
@@ -35,7 +37,7 @@ const SITE: Site = Site {
 /// The messages API, as one entry uses it.
 #[derive(Debug)]
 pub(in crate::models) struct Messages {
-    model: String,
+    maker: Arc<Maker>,
     betas: Vec<String>,
     caching: Option<Caching>,
     /// A first system block that only calls with a sign-in token carry.
@@ -52,7 +54,8 @@ impl Messages {
             messages: key("prompt_cache_size").and_then(Value::as_u64).and_then(|size| usize::try_from(size).ok()).unwrap_or(3),
         });
         let billing = key("billing_header").and_then(Value::as_str).map(str::to_owned);
-        Ok((Self { model: entry.model.clone(), betas, caching, billing }, endpoint))
+        let maker = Arc::new(Maker::new(PROVIDER, endpoint.server(), &entry.model));
+        Ok((Self { maker, betas, caching, billing }, endpoint))
     }
 
     fn url(endpoint: &Endpoint) -> Url {
@@ -73,7 +76,7 @@ impl Wire for Messages {
         }
         // Calls on a person's plan are not billed by the token: their breakpoints are refused.
         let caching = self.caching.filter(|_| !signed_in);
-        let mut body = body(&self.model, settings, request, caching);
+        let mut body = body(&self.maker, settings, request, caching);
         if signed_in && let Some(billing) = &self.billing {
             put_first(&mut body, json!({"type": "text", "text": billing}));
         }
@@ -81,7 +84,7 @@ impl Wire for Messages {
     }
 
     fn reader(&self, message_id: &str) -> Reader {
-        Reader::new(message_id, &self.model)
+        Reader::new(message_id, Arc::clone(&self.maker))
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::messages::{is_thought, turns};
-use crate::models::http::{Settings, system_text};
+use crate::models::http::{Maker, Settings, system_text};
 use crate::models::{ModelRequest, ToolSchema};
 
 /// How long an answer may be when the entry does not say; the API insists on a number.
@@ -21,14 +21,14 @@ pub(super) struct Caching {
 }
 
 /// The body to post.
-pub(super) fn body(model: &str, settings: &Map<String, Value>, request: &ModelRequest, caching: Option<Caching>) -> Value {
+pub(super) fn body(maker: &Maker, settings: &Map<String, Value>, request: &ModelRequest, caching: Option<Caching>) -> Value {
     let mut settings = Settings::of(settings);
     let limit = settings.take(&["max_tokens", "max_tokens_to_sample"]).and_then(|limit| limit.as_u64()).unwrap_or(DEFAULT_MAX_TOKENS);
-    let mut body = Map::from_iter([("model".to_owned(), json!(model)), ("max_tokens".to_owned(), json!(limit))]);
+    let mut body = Map::from_iter([("model".to_owned(), json!(maker.model())), ("max_tokens".to_owned(), json!(limit))]);
     if let Some(system) = system_text(request) {
         body.insert("system".to_owned(), json!([{"type": "text", "text": system}]));
     }
-    body.insert("messages".to_owned(), Value::Array(turns(request)));
+    body.insert("messages".to_owned(), Value::Array(turns(request, maker)));
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
@@ -93,6 +93,7 @@ fn set_breakpoints(body: &mut Value, caching: Caching) {
 }
 
 fn mark(block: &mut Value) -> bool {
-    block["cache_control"] = json!({"type": "ephemeral"});
+    let Some(block) = block.as_object_mut() else { return false };
+    block.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
     true
 }

@@ -17,10 +17,15 @@ fn sent(extra: Value, caches: bool, request: &ModelRequest) -> Value {
     wire.call(request, &entry.settings_for(request).unwrap(), &endpoint, Some(&Credential::of("key"))).body
 }
 
+/// Parts as the model named so keeps them.
+fn made_by(model: &str, parts: Value) -> Value {
+    json!({"provider": "anthropic", "server": "api.anthropic.com", "model": model, "parts": parts})
+}
+
 fn calling(calls: Vec<ToolCall>, parts: Value) -> Message {
     let kind = MessageKind::Ai { tool_calls: calls, invalid_tool_calls: vec![], usage_metadata: None };
     let mut body = MessageBody::new(kind, "so");
-    body.additional_kwargs.insert("provider_parts".to_owned(), json!({"provider": "anthropic", "parts": parts}));
+    body.additional_kwargs.insert("provider_parts".to_owned(), made_by("claude-x", parts));
     body.additional_kwargs.insert("reasoning_content".to_owned(), json!("hm"));
     body.into()
 }
@@ -54,8 +59,9 @@ fn a_conversation_becomes_turns_with_thoughts_and_results_in_place() {
                 ]},
                 {"role": "user", "content": [
                     {"type": "tool_result", "tool_use_id": "functions_ls_0", "content": [{"type": "text", "text": "x.txt"}]},
-                    {"type": "tool_result", "tool_use_id": "b", "is_error": true,
-                        "content": [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}]},
+                    {"type": "tool_result", "tool_use_id": "b", "content": [
+                        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}},
+                        {"type": "text", "text": "The call failed."}]},
                     {"type": "text", "text": "and?"},
                 ]},
             ],
@@ -66,19 +72,56 @@ fn a_conversation_becomes_turns_with_thoughts_and_results_in_place() {
 }
 
 #[test]
-fn thoughts_of_other_software_are_kept_and_those_of_other_providers_left_out() {
+fn thoughts_of_other_software_are_kept_and_those_of_other_models_left_out() {
     let blocks = json!([
         {"type": "thinking", "thinking": "hm", "signature": "s", "index": 0}, {"type": "thinking", "thinking": "unsigned"},
         {"type": "text", "text": "so"}, {"type": "tool_use", "id": "x", "name": "ls", "input": {}},
     ]);
     let other = Message::ai("plain").with(|body| {
-        let parts = json!({"provider": "gemini", "parts": [{"type": "own", "value": 1}]});
-        body.additional_kwargs.insert("provider_parts".to_owned(), parts);
+        let parts = json!([{"type": "own", "value": {"type": "redacted_thinking", "data": "x"}}, {"type": "text", "bytes": 5}]);
+        body.additional_kwargs.insert("provider_parts".to_owned(), made_by("claude-y", parts));
     });
-    let messages = vec![Message::ai(Content::Blocks(blocks.as_array().unwrap().clone())), Message::human("x"), other];
+    let written = |model: &str| {
+        let answer = Message::ai(Content::Blocks(blocks.as_array().unwrap().clone()));
+        answer.with(|body| drop(body.response_metadata.insert("model_name".to_owned(), json!(model))))
+    };
+    let messages = vec![written("claude-x-20990101"), Message::human("x"), other, Message::human("x"), written("claude-y")];
     let turns = &sent(json!({}), false, &request(messages))["messages"];
     assert_eq!(turns[0]["content"], json!([{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "so"}]));
     assert_eq!(turns[2]["content"], json!([{"type": "text", "text": "plain"}]));
+    assert_eq!(turns[4]["content"], json!([{"type": "text", "text": "so"}]));
+}
+
+#[test]
+fn what_is_refused_is_left_out_of_the_turns() {
+    let call = ToolCall::new("a", "fs.read file", Map::new());
+    let unsigned = json!([{"type": "thought", "bytes": 2}, {"type": "text", "bytes": 2}, {"type": "call", "id": "a"}]);
+    let unanswered = json!([{"type": "thought", "bytes": 2, "extras": {"signature": "s"}}]);
+    let blank = calling(vec![], unanswered).with(|body| body.content = " \n".into());
+    let forged = calling(vec![], json!([{"type": "text", "bytes": 2}, {"type": "own", "value": [7]}]));
+    let messages = vec![
+        Message::human(Content::Blocks(vec![json!({"type": "text", "text": "hi"}), json!({"type": "text", "text": "\n"})])),
+        Message::system("  "),
+        calling(vec![call.clone()], unsigned),
+        Message::tool(&call, "\n", ToolStatus::Error),
+        blank,
+        Message::human(" "),
+        forged,
+    ];
+    let body = sent(json!({}), true, &request(messages));
+    let mark = json!({"type": "ephemeral"});
+    assert_eq!(body["system"], json!([{"type": "text", "text": "Rules.", "cache_control": mark}]));
+    assert_eq!(
+        body["messages"],
+        json!([
+            {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+            {"role": "assistant", "content": [
+                {"type": "text", "text": "so"}, {"type": "tool_use", "id": "a", "name": "fs_read_file", "input": {}, "cache_control": mark},
+            ]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "is_error": true, "cache_control": mark}]},
+            {"role": "assistant", "content": [{"type": "text", "text": "so", "cache_control": mark}]},
+        ])
+    );
 }
 
 #[test]

@@ -4,13 +4,17 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{PROVIDER, SIGNATURE};
+use super::SIGNATURE;
+use super::request::is_third;
 use crate::messages::{Content, Message, MessageKind, ToolStatus};
 use crate::models::ModelRequest;
-use crate::models::http::{Block, Image, Said, blocks, push_turn, said};
+use crate::models::http::{Block, Image, Maker, Said, blocks, push_turn, said, tool_name};
 
-/// The contents of `request`, without what the system says.
-pub(super) fn contents(request: &ModelRequest) -> Vec<Value> {
+/// What stands for the signature of a call that the model did not make.
+const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// The contents of `request` to `maker`, without what the system says.
+pub(super) fn contents(request: &ModelRequest, maker: &Maker) -> Vec<Value> {
     let mut contents = Vec::with_capacity(request.messages.len());
     // Results name the function, which not every result message does.
     let mut names: HashMap<&str, &str> = HashMap::new();
@@ -20,7 +24,7 @@ pub(super) fn contents(request: &ModelRequest) -> Vec<Value> {
             MessageKind::Human => push_turn(&mut contents, "user", "parts", parts(&message.content)),
             MessageKind::Ai { tool_calls, .. } => {
                 names.extend(tool_calls.iter().map(|call| (call.id.as_str(), call.name.as_str())));
-                push_turn(&mut contents, "model", "parts", answer(message));
+                push_turn(&mut contents, "model", "parts", answer(message, maker));
             }
             MessageKind::Tool { tool_call_id, status, .. } => {
                 let name = names.get(tool_call_id.as_str()).copied().or(message.name.as_deref()).unwrap_or("unknown");
@@ -28,7 +32,19 @@ pub(super) fn contents(request: &ModelRequest) -> Vec<Value> {
             }
         }
     }
+    if is_third(maker.model()) {
+        contents.iter_mut().for_each(sign_first_call);
+    }
     contents
+}
+
+/// The third generation refuses calls of other models, whose first is not signed.
+fn sign_first_call(content: &mut Value) {
+    let parts = content.get_mut("parts").and_then(Value::as_array_mut).into_iter().flatten();
+    let first = parts.filter_map(Value::as_object_mut).find(|part| part.contains_key("functionCall"));
+    if let Some(part) = first {
+        part.entry(SIGNATURE).or_insert_with(|| json!(NO_SIGNATURE));
+    }
 }
 
 fn parts(content: &Content) -> Vec<Value> {
@@ -53,23 +69,26 @@ fn image(image: &Image<'_>) -> Value {
 fn result(name: &str, id: &str, content: &Content, status: ToolStatus) -> Vec<Value> {
     let key = if status == ToolStatus::Error { "error" } else { "result" };
     let images = blocks(content).into_iter().filter_map(|block| if let Block::Image(image) = block { Some(image) } else { None });
-    let response = json!({"functionResponse": {"name": name, "id": id, "response": {key: content.text()}}});
+    let response = json!({"functionResponse": {"name": tool_name(name), "id": id, "response": {key: content.text()}}});
     std::iter::once(response).chain(images.map(|found| image(&found))).collect()
 }
 
-fn answer(message: &Message) -> Vec<Value> {
+fn answer(message: &Message, maker: &Maker) -> Vec<Value> {
     let text = message.content.text();
     let as_part = |part| match part {
         Said::Text(text, extras) => (!text.is_empty() || !extras.is_empty()).then(|| signed(json!({"text": text}), extras)),
-        Said::Call(call, extras) => Some(signed(json!({"functionCall": {"name": call.name, "id": call.id, "args": call.args}}), extras)),
+        Said::Call(call, extras) => {
+            Some(signed(json!({"functionCall": {"name": tool_name(&call.name), "id": call.id, "args": call.args}}), extras))
+        }
         Said::Invalid(call) => {
             let args = json!({"unreadable_arguments": call.args});
-            Some(json!({"functionCall": {"name": call.name, "id": call.id, "args": args}}))
+            let name = tool_name(call.name.as_deref().unwrap_or_default());
+            Some(json!({"functionCall": {"name": name, "id": call.id, "args": args}}))
         }
         Said::Own(part) => Some(part),
         Said::Thought(..) => None,
     };
-    said(message, &text, PROVIDER).into_iter().filter_map(as_part).collect()
+    said(message, &text, Some(maker)).into_iter().filter_map(as_part).collect()
 }
 
 fn signed(mut part: Value, extras: Map<String, Value>) -> Value {

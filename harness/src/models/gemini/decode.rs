@@ -1,12 +1,14 @@
 //! Reads the events of a Gemini stream. Pure; never panics, whatever it is given.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
+use super::SIGNATURE;
 use super::event::{Event, Part, PromptFeedback};
-use super::{PROVIDER, SIGNATURE};
 use crate::messages::MessageChunk;
 use crate::models::http::{
-    AnswerReader, CallPieces, Chunks, DecodeError, Ending, PROVIDER_PARTS_KWARG, Parts, Refused, add_reasoning, says_something,
+    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Maker, PROVIDER_PARTS_KWARG, Parts, Refused, add_reasoning, says_something,
 };
 
 /// More calls than this in one answer are a fault of the provider's stream.
@@ -16,16 +18,18 @@ const MOST_CALLS: u32 = 1024;
 #[derive(Debug)]
 pub(in crate::models) struct Reader {
     ending: Ending,
+    maker: Arc<Maker>,
     parts: Parts,
     calls: CallPieces,
     any_candidate: bool,
 }
 
 impl Reader {
-    /// A reader for the message `message_id`; `model` is the name to report when the provider gives none.
-    pub(super) fn new(message_id: &str, model: &str) -> Self {
+    /// A reader for the message `message_id` of `maker`.
+    pub(super) fn new(message_id: &str, maker: Arc<Maker>) -> Self {
         Self {
-            ending: Ending::new(message_id, PROVIDER, model),
+            ending: Ending::new(message_id, maker.provider(), maker.model()),
+            maker,
             parts: Parts::default(),
             calls: CallPieces::default(),
             any_candidate: false,
@@ -116,7 +120,7 @@ impl AnswerReader for Reader {
             return Err(DecodeError::NoChoices);
         }
         let mut late = self.ending.chunk();
-        if let Some(kept) = std::mem::take(&mut self.parts).into_kwarg(PROVIDER) {
+        if let Some(kept) = std::mem::take(&mut self.parts).into_kwarg(&self.maker) {
             late.additional_kwargs.insert(PROVIDER_PARTS_KWARG.to_owned(), kept);
         }
         self.ending.close(late, "finish_reason", "STOP", out);

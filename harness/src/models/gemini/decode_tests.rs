@@ -4,7 +4,7 @@ use super::*;
 use crate::models::http::wire_kit::{Story, decoded, message, message_of_whole, stories_add_up, survives_anything};
 
 fn reader() -> Reader {
-    Reader::new("m1", "asked")
+    Reader::new("m1", Arc::new(Maker::new("google_genai", "h.test", "asked")))
 }
 
 fn event(parts: &Value) -> Value {
@@ -99,7 +99,7 @@ fn blocked_prompts_and_errors_are_refusals() {
         other => panic!("{other:?}"),
     };
     let blocked = refused(json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": {"promptTokenCount": 4}}));
-    assert_eq!(blocked.class(None), crate::models::ModelErrorKind::BadRequest);
+    assert_eq!(blocked.class(None, None), crate::models::ModelErrorKind::BadRequest);
     assert!(blocked.message.contains("PROHIBITED_CONTENT"));
     let busy = refused(json!({"error": {"code": 503, "message": "The model is overloaded", "status": "UNAVAILABLE"}}));
     assert_eq!((busy.code.as_str(), busy.status), ("UNAVAILABLE", Some(503)));

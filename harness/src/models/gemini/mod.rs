@@ -7,11 +7,13 @@ mod decode;
 mod event;
 mod request;
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use self::decode::Reader;
 use self::request::body;
-use super::http::{Call, Credential, Endpoint, Site, Wire};
+use super::http::{Call, Credential, Endpoint, Maker, Site, Wire};
 use super::{ModelEntry, ModelRequest};
 
 /// The word in `model_provider`.
@@ -30,15 +32,16 @@ const SITE: Site = Site {
 /// The Gemini API, as one entry uses it.
 #[derive(Debug)]
 pub(in crate::models) struct GenerateContent {
-    model: String,
+    maker: Arc<Maker>,
     thinks: bool,
 }
 
 impl GenerateContent {
     /// The wire of `entry`, and the way to its server.
     pub(in crate::models) fn of(entry: &ModelEntry) -> Result<(Self, Endpoint), String> {
-        let model = entry.model.trim_start_matches("models/").to_owned();
-        Ok((Self { model, thinks: entry.supports_thinking }, Endpoint::read(entry, SITE)?))
+        let endpoint = Endpoint::read(entry, SITE)?;
+        let maker = Arc::new(Maker::new(PROVIDER, endpoint.server(), entry.model.trim_start_matches("models/")));
+        Ok((Self { maker, thinks: entry.supports_thinking }, endpoint))
     }
 }
 
@@ -46,17 +49,17 @@ impl Wire for GenerateContent {
     type Reader = Reader;
 
     fn call(&self, request: &ModelRequest, settings: &Map<String, Value>, endpoint: &Endpoint, key: Option<&Credential>) -> Call {
-        let mut url = endpoint.url(&["models", &format!("{}:streamGenerateContent", self.model)]);
+        let mut url = endpoint.url(&["models", &format!("{}:streamGenerateContent", self.maker.model())]);
         url.query_pairs_mut().append_pair("alt", "sse");
         Call {
             url,
             headers: key.map(|key| ("x-goog-api-key", key.text().to_owned())).into_iter().collect(),
-            body: body(settings, request, self.thinks),
+            body: body(&self.maker, settings, request, self.thinks),
         }
     }
 
     fn reader(&self, message_id: &str) -> Reader {
-        Reader::new(message_id, &self.model)
+        Reader::new(message_id, Arc::clone(&self.maker))
     }
 }
 

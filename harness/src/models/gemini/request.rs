@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::contents::contents;
-use crate::models::http::{Settings, system_text};
+use crate::models::http::{Maker, Settings, system_text};
 use crate::models::{ModelRequest, ToolSchema};
 
 /// By which names entries give what stands in `generationConfig`, the provider's own last.
@@ -23,13 +23,13 @@ const GENERATION: &[(&str, &[&str])] = &[
 ];
 
 /// The body to post. `thinks` says whether the model can think.
-pub(super) fn body(settings: &Map<String, Value>, request: &ModelRequest, thinks: bool) -> Value {
+pub(super) fn body(maker: &Maker, settings: &Map<String, Value>, request: &ModelRequest, thinks: bool) -> Value {
     let mut settings = Settings::of(settings);
     let mut body = Map::new();
     if let Some(text) = system_text(request) {
         body.insert("systemInstruction".to_owned(), json!({"parts": [{"text": text}]}));
     }
-    body.insert("contents".to_owned(), Value::Array(contents(request)));
+    body.insert("contents".to_owned(), Value::Array(contents(request, maker)));
     if !request.tools.is_empty() {
         let functions: Vec<Value> = request.tools.iter().map(function).collect();
         body.insert("tools".to_owned(), json!([{"functionDeclarations": functions}]));
@@ -41,7 +41,7 @@ pub(super) fn body(settings: &Map<String, Value>, request: &ModelRequest, thinks
     if let Some(stop) = generation.get_mut("stopSequences").filter(|stop| stop.is_string()) {
         *stop = json!([stop]);
     }
-    let thinking = thinking(&mut settings, request.thinking && thinks);
+    let thinking = thinking(&mut settings, request.thinking && thinks, maker.model());
     generation.extend(thinking.map(|thinking| ("thinkingConfig".to_owned(), thinking)));
     if let Some(Value::Object(more)) = settings.take(&["generation_config", "generationConfig"]) {
         generation.extend(more);
@@ -56,7 +56,7 @@ pub(super) fn body(settings: &Map<String, Value>, request: &ModelRequest, thinks
 }
 
 /// How the model shall think, in the words of this API, of its library, or of other providers.
-fn thinking(settings: &mut Settings, on: bool) -> Option<Value> {
+fn thinking(settings: &mut Settings, on: bool, model: &str) -> Option<Value> {
     let mut config = Map::new();
     let switch = settings.take(&["thinking"]);
     let switched = |word: &str| switch.as_ref().is_some_and(|switch| switch["type"] == word);
@@ -65,7 +65,8 @@ fn thinking(settings: &mut Settings, on: bool) -> Option<Value> {
     }
     let mut budget = settings.take(&["thinking_budget"]).or_else(|| switch.as_ref()?.get("budget_tokens").cloned());
     if switched("disabled") {
-        budget = Some(json!(0));
+        // Models that cannot stop thinking refuse to be asked.
+        budget = (!always_thinks(model)).then(|| json!(0));
     }
     config.extend(budget.map(|budget| ("thinkingBudget".to_owned(), budget)));
     config.extend(settings.take(&["include_thoughts"]).map(|include| ("includeThoughts".to_owned(), include)));
@@ -78,6 +79,16 @@ fn thinking(settings: &mut Settings, on: bool) -> Option<Value> {
         config.extend(given);
     }
     (!config.is_empty()).then_some(Value::Object(config))
+}
+
+fn always_thinks(model: &str) -> bool {
+    model.starts_with("gemini-2.5-pro") || is_third(model)
+}
+
+/// Whether the model is of the third generation or a later one.
+pub(super) fn is_third(model: &str) -> bool {
+    let digits = |rest: &str| rest.split(|letter: char| !letter.is_ascii_digit()).next().and_then(|digits| digits.parse::<u32>().ok());
+    model.strip_prefix("gemini-").and_then(digits).is_some_and(|generation| generation >= 3)
 }
 
 /// Thresholds by category become the list that the API takes.

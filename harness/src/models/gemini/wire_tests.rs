@@ -8,12 +8,18 @@ use crate::models::ModelErrorKind;
 use crate::models::http::test_server::{Answer, TestServer};
 use crate::models::http::wire_kit::{ask, model, request, with_tool};
 
+const HOST: &str = "generativelanguage.googleapis.com";
+
 fn sent(extra: Value, request: &ModelRequest) -> Value {
+    sent_to("models/gemini-x", extra, request)
+}
+
+fn sent_to(model: &str, extra: Value, request: &ModelRequest) -> Value {
     let entry = ModelEntry {
         supports_thinking: true,
         supports_reasoning_effort: true,
         extra: extra.as_object().unwrap().clone(),
-        ..ModelEntry::new("e", "gemini", "models/gemini-x")
+        ..ModelEntry::new("e", "gemini", model)
     };
     let (wire, endpoint) = GenerateContent::of(&ModelEntry { api_key: Some("key".into()), ..entry.clone() }).unwrap();
     wire.call(request, &entry.settings_for(request).unwrap(), &endpoint, None).body
@@ -28,7 +34,9 @@ fn a_conversation_becomes_contents_with_signatures_in_place() {
         {"type": "text", "bytes": 2}, {"type": "call", "id": "a", "extras": {"thoughtSignature": "s"}}, {"type": "call", "id": "b"},
         {"type": "text", "bytes": 0, "extras": {"thoughtSignature": "t"}},
     ]);
-    answer.additional_kwargs.insert("provider_parts".to_owned(), json!({"provider": "google_genai", "parts": parts}));
+    answer
+        .additional_kwargs
+        .insert("provider_parts".to_owned(), json!({"provider": "google_genai", "server": HOST, "model": "gemini-x", "parts": parts}));
     let blocks = json!([{"type": "text", "text": "look"}, {"type": "image_url", "image_url": "data:image/png;base64,AA"}]);
     let content = Content::Blocks(blocks.as_array().unwrap().clone());
     let messages = vec![
@@ -59,6 +67,39 @@ fn a_conversation_becomes_contents_with_signatures_in_place() {
                 "parametersJsonSchema": {"type": "object", "properties": {"path": {"type": "string"}}}}]}],
         })
     );
+}
+
+#[test]
+fn calls_that_another_model_made_are_marked_for_the_third_generation() {
+    let calls = ["a", "b"].map(|id| ToolCall::new(id, "fs/read", Map::new()));
+    let kind = MessageKind::Ai { tool_calls: calls.to_vec(), invalid_tool_calls: vec![], usage_metadata: None };
+    let foreign = json!({"provider": "google_genai", "server": HOST, "model": "gemini-2.5-pro",
+        "parts": [{"type": "call", "id": "a", "extras": {"thoughtSignature": "foreign"}}, {"type": "call", "id": "b"}]});
+    let mut answer = MessageBody::new(kind, "");
+    answer.additional_kwargs.insert("provider_parts".to_owned(), foreign);
+    let asked = request(vec![answer.into(), Message::tool(&calls[0], "x", ToolStatus::Success)]);
+    for (model, first) in [
+        ("gemini-3-pro-preview", Some("skip_thought_signature_validator")),
+        ("gemini-3.1-flash", Some("skip_thought_signature_validator")),
+        ("gemini-2.5-pro", Some("foreign")),
+        ("gemini-2.5-flash", None),
+        ("gemma-3", None),
+    ] {
+        let contents = sent_to(model, json!({}), &asked)["contents"].clone();
+        let signature = |at: usize| contents[0]["parts"][at].get("thoughtSignature").and_then(Value::as_str);
+        assert_eq!((signature(0), signature(1)), (first, None), "{model}");
+        assert_eq!(contents[0]["parts"][0]["functionCall"]["name"], "fs_read");
+        assert_eq!(contents[1]["parts"][0]["functionResponse"]["name"], "fs_read");
+    }
+}
+
+#[test]
+fn models_that_always_think_are_not_told_to_stop() {
+    let off = json!({"thinking": {"type": "disabled"}});
+    for (model, budget) in [("gemini-2.5-flash", Some(0)), ("gemini-2.5-pro", None), ("gemini-3-flash-preview", None)] {
+        let body = sent_to(model, off.clone(), &request(vec![Message::human("hi")]));
+        assert_eq!(body.pointer("/generationConfig/thinkingConfig/thinkingBudget").and_then(Value::as_u64), budget, "{model}");
+    }
 }
 
 #[test]

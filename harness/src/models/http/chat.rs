@@ -93,7 +93,11 @@ fn is_about_the_key(error: &ModelError) -> bool {
 struct Answer<W: Wire> {
     asker: Arc<Asker<W>>,
     response: Response,
+    /// A key from a file, which is not among the endpoint's own, is kept out of errors too.
+    key: Option<Credential>,
     decoder: Decoder<W::Reader>,
+    /// Bytes so far.
+    length: usize,
     /// Filled and emptied again at every step.
     decoded: Chunks,
     ready: VecDeque<MessageChunk>,
@@ -115,6 +119,8 @@ impl<W: Wire> Answer<W> {
         let mut answer = Self {
             asker: Arc::clone(asker),
             response,
+            key: key.cloned(),
+            length: 0,
             decoder: Decoder::new(asker.wire.reader(&request.message_id)),
             decoded: Chunks::new(),
             ready: VecDeque::new(),
@@ -123,7 +129,7 @@ impl<W: Wire> Answer<W> {
             over: false,
             fault: None,
         };
-        let Some(first) = answer.next().await.transpose()? else { return Err(asker.decode_error(DecodeError::NoChoices)) };
+        let Some(first) = answer.next().await.transpose()? else { return Err(asker.decode_error(DecodeError::NoChoices, key)) };
         answer.ready.push_front(first);
         Ok(answer)
     }
@@ -166,7 +172,10 @@ impl<W: Wire> Answer<W> {
                 Err(_) => return Err(self.asker.stalled(self.streamed)),
             };
             let heard = self.decoder.events();
+            self.length = self.length.saturating_add(bytes.as_ref().map_or(0, |bytes| bytes.len()));
+            let most = if self.streamed { self.asker.endpoint.limits.streamed } else { LONGEST_ANSWER };
             let decoded = match (bytes, self.streamed) {
+                _ if self.length > most => Err(DecodeError::TooLong(format!("the answer is longer than {} MiB", most >> 20))),
                 (Some(bytes), true) => self.decoder.push(&bytes, &mut self.decoded),
                 (None, true) => {
                     self.over = true;
@@ -174,11 +183,7 @@ impl<W: Wire> Answer<W> {
                 }
                 (Some(bytes), false) => {
                     whole.extend_from_slice(&bytes);
-                    if whole.len() > LONGEST_ANSWER {
-                        Err(DecodeError::TooLong(format!("the answer is longer than {} MiB", LONGEST_ANSWER >> 20)))
-                    } else {
-                        Ok(())
-                    }
+                    Ok(())
                 }
                 (None, false) => {
                     self.over = true;
@@ -186,7 +191,7 @@ impl<W: Wire> Answer<W> {
                 }
             };
             self.ready.extend(self.decoded.drain(..));
-            decoded.map_err(|error| self.asker.decode_error(error))?;
+            decoded.map_err(|error| self.asker.decode_error(error, self.key.as_ref()))?;
             self.over |= self.decoder.is_closed();
             // A comment says only that the connection lives, so it renews nothing.
             if !self.streamed || self.decoder.events() != heard {
@@ -264,13 +269,14 @@ impl<W: Wire> Asker<W> {
         self.error(kind, message)
     }
 
-    fn decode_error(&self, error: DecodeError) -> ModelError {
-        match &error {
+    fn decode_error(&self, error: DecodeError, key: Option<&Credential>) -> ModelError {
+        let message = redacted(&error.to_string(), key);
+        match error {
             DecodeError::Refused(refused) => {
-                let kind = refused.class(None);
-                ModelError { status: refused.status, retry_after: refused.retry_after, ..self.error(kind, refused.message.clone()) }
+                let kind = refused.class(None, None);
+                ModelError { status: refused.status, retry_after: refused.retry_after, ..self.error(kind, message) }
             }
-            _ => self.error(ModelErrorKind::Transient, error.to_string()),
+            _ => self.error(ModelErrorKind::Transient, message),
         }
     }
 
@@ -288,12 +294,16 @@ impl<W: Wire> Asker<W> {
         }
         let said = serde_json::from_slice(&body).ok().and_then(|body| Refused::read(&body));
         let refused = said.unwrap_or_else(|| Refused { message: String::from_utf8_lossy(&body).trim().to_owned(), ..Refused::default() });
-        let kind = refused.class(Some(status));
-        // A key from a file is not among the endpoint's own.
-        let message = key.map_or_else(|| refused.message.clone(), |key| key.redact(&refused.message));
+        let kind = refused.class(Some(status), wait);
+        let message = redacted(&refused.message, key);
         let message = if message.is_empty() { format!("HTTP status {status}") } else { message };
         ModelError { status: Some(status), retry_after: wait.or(refused.retry_after), ..self.error(kind, message) }
     }
+}
+
+/// `text` without `key`.
+fn redacted(text: &str, key: Option<&Credential>) -> String {
+    key.map_or_else(|| text.to_owned(), |key| key.redact(text))
 }
 
 #[cfg(test)]

@@ -160,6 +160,19 @@ async fn broken_streams_give_what_came_and_then_the_fault() {
 }
 
 #[tokio::test]
+async fn an_endless_stream_is_left() {
+    let (address, _heard, _tasks) = server(Reply::Say(format!("{HEAD}{}{END}", HELLO.repeat(100)))).await;
+    let mut model = model(&address, json!({}));
+    Arc::get_mut(&mut model.asker).unwrap().endpoint.limits.streamed = 1000;
+    let items: Vec<_> = match model.stream(request()).await {
+        Ok(stream) => stream.collect().await,
+        Err(error) => vec![Err(error)],
+    };
+    let error = items.into_iter().find_map(Result::err).unwrap();
+    assert!(error.kind == ModelErrorKind::Transient && error.message.contains("longer than"), "{error}");
+}
+
+#[tokio::test]
 async fn silence_ends_a_call_before_and_within_the_stream() {
     let (_, error) = asked(Reply::SayAndHang(String::new()), json!({"timeout": 0.05})).await;
     assert_eq!(error.map(|error| error.kind), Some(ModelErrorKind::Stalled));
@@ -226,6 +239,8 @@ async fn refusals_have_a_class_a_status_and_a_wait_and_never_the_key() {
         ("401 No", "", error_body("authentication_error", "bad key sk-canary"), ModelErrorKind::Auth, None, "bad key ***"),
         ("429 Slow", "retry-after: 2\r\n", error_body("rate_limit_error", "slow"), ModelErrorKind::Transient, Some(2000), "slow"),
         ("429 Slow", "retry-after-ms: 40\r\n", error_body("insufficient_quota", "out"), ModelErrorKind::Quota, Some(40), "out"),
+        ("429 Slow", "retry-after: 3\r\n", error_body("limit", "quota for this minute"), ModelErrorKind::Transient, Some(3000), "minute"),
+        ("307 Moved", "location: /elsewhere\r\n", String::new(), ModelErrorKind::Config, None, "HTTP status 307"),
         ("500 Oops", "", "<html>oops</html>".to_owned(), ModelErrorKind::Transient, None, "oops"),
         ("503 Busy", "", String::new(), ModelErrorKind::Transient, None, "HTTP status 503"),
     ];

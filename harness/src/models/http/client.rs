@@ -23,6 +23,8 @@ impl SharedHttp {
             .user_agent(concat!("deerflow/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_LIMIT)
             .pool_idle_timeout(KEEP_IDLE)
+            // Keys in headers of their own would follow to any host.
+            .redirect(reqwest::redirect::Policy::none())
             .tcp_nodelay(true)
             // Compressed streams come in blocks: words would wait for each other.
             .no_gzip()

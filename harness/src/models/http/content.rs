@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::messages::{Content, MessageKind};
 use crate::models::ModelRequest;
@@ -99,7 +100,8 @@ impl<'a> Image<'a> {
 pub(in crate::models) fn system_text(request: &ModelRequest) -> Option<String> {
     let own = request.system.as_deref().map(str::to_owned);
     let others = request.messages.iter().filter(|message| matches!(message.kind, MessageKind::System));
-    let texts: Vec<String> = own.into_iter().chain(others.map(|message| message.content.text())).filter(|text| !text.is_empty()).collect();
+    let texts: Vec<String> =
+        own.into_iter().chain(others.map(|message| message.content.text())).filter(|text| !text.trim().is_empty()).collect();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
@@ -120,6 +122,25 @@ pub(in crate::models) fn push_turn(turns: &mut Vec<Value>, role: &str, key: &str
 /// A call's id in the alphabet that every provider accepts; ids of other providers may have more letters.
 pub(in crate::models) fn wire_id(id: &str) -> String {
     id.chars().map(|letter| if letter.is_ascii_alphanumeric() || "_-".contains(letter) { letter } else { '_' }).collect()
+}
+
+/// A call's id in at most `longest` letters; a longer one becomes a shorter that is the same whenever it is asked for.
+pub(in crate::models) fn short_id(id: &str, longest: usize) -> Cow<'_, str> {
+    if id.len() <= longest {
+        return Cow::Borrowed(id);
+    }
+    Cow::Owned(format!("call_{}", hex::encode(&Sha256::digest(id.as_bytes())[..16])))
+}
+
+/// A name in the alphabet that providers accept; nothing where no letter of it is in there.
+pub(in crate::models) fn wire_name(name: &str) -> Option<String> {
+    let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' }).take(64).collect();
+    name.contains(|c: char| c != '_').then_some(name)
+}
+
+/// The name of a tool that was called. Models invent names that providers, also their own, do not take back.
+pub(in crate::models) fn tool_name(name: &str) -> String {
+    wire_name(name).unwrap_or_else(|| "unknown_tool".to_owned())
 }
 
 #[cfg(test)]
@@ -156,6 +177,24 @@ mod tests {
             ]
         );
         assert_eq!(Image::Bytes { mime: "a/b", base64: "Q" }.address(), "data:a/b;base64,Q");
+    }
+
+    #[test]
+    fn long_ids_become_short_ones_that_stay_the_same() {
+        let long = format!("call_{}_0", "x".repeat(40));
+        assert_eq!((short_id("call_1", 40), short_id(&long, 64)), ("call_1".into(), long.as_str().into()));
+        assert_eq!((short_id(&long, 40).len(), short_id(&long, 40)), (37, short_id(&long, 40)));
+        assert_ne!(short_id(&long, 40), short_id(&long.replace("_0", "_1"), 40));
+    }
+
+    #[test]
+    fn invented_names_of_tools_are_told_in_the_alphabet_of_providers() {
+        for (name, told) in
+            [("read-file_2", "read-file_2"), ("fs.read file", "fs_read_file"), ("", "unknown_tool"), ("工具", "unknown_tool")]
+        {
+            assert_eq!(tool_name(name), told);
+        }
+        assert_eq!(tool_name(&"n".repeat(90)).len(), 64);
     }
 
     #[test]

@@ -15,6 +15,8 @@ const DEFAULT_IDLE: Duration = Duration::from_secs(240);
 const DEFAULT_FIRST_BYTE: Duration = Duration::from_secs(600);
 /// No answer takes longer than this, however busy its stream is.
 const WHOLE_ANSWER: Duration = Duration::from_secs(3600);
+/// No streamed answer is longer than this. The events around its words weigh many times what they say.
+const LONGEST_STREAM: usize = 128 << 20;
 
 /// What is known of a provider's servers before the entry is read.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +45,7 @@ pub(in crate::models) struct Endpoint {
     pub(in crate::models) limits: Limits,
 }
 
-/// How long each wait may last.
+/// How long each wait may last, and how much may come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::models) struct Limits {
     /// Until the answer begins.
@@ -52,6 +54,8 @@ pub(in crate::models) struct Limits {
     pub(in crate::models) idle: Duration,
     /// For everything.
     pub(in crate::models) whole: Duration,
+    /// Bytes of one streamed answer.
+    pub(in crate::models) streamed: usize,
 }
 
 impl Endpoint {
@@ -85,6 +89,12 @@ impl Endpoint {
         url
     }
 
+    /// The server's name, and its port where it has one of its own.
+    pub(in crate::models) fn server(&self) -> String {
+        let host = self.base.host_str().unwrap_or_default();
+        self.base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+
     /// Whether the server is `host`.
     pub(in crate::models) fn is_at(&self, host: &str) -> bool {
         self.base.host_str() == Some(host)
@@ -112,6 +122,7 @@ fn limits(entry: &ModelEntry) -> Result<Limits, String> {
         first_byte: patience.map_or(Ok(DEFAULT_FIRST_BYTE), |(key, value)| seconds(key, value))?,
         idle: idle.map_or(Ok(DEFAULT_IDLE), |value| seconds("stream_chunk_timeout", value))?,
         whole: WHOLE_ANSWER,
+        streamed: LONGEST_STREAM,
     })
 }
 
@@ -186,6 +197,9 @@ mod tests {
         assert!(!format!("{endpoint:?}").contains("canary"));
         assert_eq!(endpoint.redact("bad key sk-canary or sk-second!"), "bad key *** or ***!");
         assert_eq!(read(json!({"api_key": "x"}), SITE).unwrap().redact("unexpected end"), "unexpected end");
-        assert_eq!(endpoint.limits, Limits { first_byte: DEFAULT_FIRST_BYTE, idle: DEFAULT_IDLE, whole: WHOLE_ANSWER });
+        assert_eq!(
+            endpoint.limits,
+            Limits { first_byte: DEFAULT_FIRST_BYTE, idle: DEFAULT_IDLE, whole: WHOLE_ANSWER, streamed: LONGEST_STREAM }
+        );
     }
 }

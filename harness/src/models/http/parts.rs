@@ -11,6 +11,35 @@ use crate::messages::{InvalidToolCall, Message, MessageKind, ToolCall, kwargs};
 /// Where a message keeps its parts, in its `additional_kwargs`.
 pub(in crate::models) const PROVIDER_PARTS_KWARG: &str = "provider_parts";
 
+/// Who said an answer. What one model signs or encrypts, another model or another server refuses.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::models) struct Maker {
+    provider: &'static str,
+    server: String,
+    model: String,
+}
+
+impl Maker {
+    /// The `model` of `provider` at `server`.
+    pub(in crate::models) fn new(provider: &'static str, server: impl Into<String>, model: impl Into<String>) -> Self {
+        Self { provider, server: server.into(), model: model.into() }
+    }
+
+    /// Its name, as it is asked for.
+    pub(in crate::models) fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// The word in `model_provider`.
+    pub(in crate::models) fn provider(&self) -> &'static str {
+        self.provider
+    }
+
+    fn facts(&self) -> [(&'static str, &str); 3] {
+        [("provider", self.provider), ("server", &self.server), ("model", &self.model)]
+    }
+}
+
 /// A part of an answer. `extras` are the provider's own fields beside it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -75,12 +104,15 @@ impl Parts {
     }
 
     /// What the message keeps under [`PROVIDER_PARTS_KWARG`]: nothing where text and calls are all there is.
-    pub(in crate::models) fn into_kwarg(self, provider: &str) -> Option<Value> {
+    pub(in crate::models) fn into_kwarg(self, maker: &Maker) -> Option<Value> {
         let plain = |part: &Part| match part {
             Part::Text { extras, .. } | Part::Call { extras, .. } => extras.is_empty(),
             Part::Thought { .. } | Part::Own { .. } => false,
         };
-        (!self.0.iter().all(plain)).then(|| json!({"provider": provider, "parts": self.0}))
+        (!self.0.iter().all(plain)).then(|| {
+            let facts = maker.facts().into_iter().map(|(key, fact)| (key.to_owned(), json!(fact)));
+            facts.chain([("parts".to_owned(), json!(self.0))]).collect()
+        })
     }
 }
 
@@ -95,17 +127,18 @@ pub(in crate::models) enum Said<'a> {
     Call(&'a ToolCall, Map<String, Value>),
     /// A call whose arguments nobody could read.
     Invalid(&'a InvalidToolCall),
-    /// What only its provider understands.
+    /// What only its provider understands: an object.
     Own(Value),
 }
 
-/// The parts of an earlier answer in their order. `text` is the message's text. What other providers said of their own is
-/// left out; calls and text that a middleware took out or put in are where one expects them.
-pub(in crate::models) fn said<'a>(message: &'a Message, text: &'a str, provider: &str) -> Vec<Said<'a>> {
+/// The parts of an earlier answer in their order. `text` is the message's text. What others than `maker` said of their
+/// own is left out; calls and text that a middleware took out or put in are where one expects them.
+pub(in crate::models) fn said<'a>(message: &'a Message, text: &'a str, maker: Option<&Maker>) -> Vec<Said<'a>> {
     let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &message.kind else { return vec![] };
-    let parts = message.additional_kwargs.get(PROVIDER_PARTS_KWARG).and_then(|kept| parts_of(kept, provider)).unwrap_or_default();
+    let kept = message.additional_kwargs.get(PROVIDER_PARTS_KWARG);
+    let parts = maker.zip(kept).and_then(|(maker, kept)| parts_of(kept, maker)).unwrap_or_default();
     let reasoning = message.additional_kwargs.get(kwargs::REASONING_CONTENT).and_then(Value::as_str).unwrap_or_default();
-    let length = |of: fn(&Part) -> usize| parts.iter().map(of).sum::<usize>();
+    let length = |of: fn(&Part) -> usize| parts.iter().map(of).fold(0, usize::saturating_add);
     let unchanged = length(|part| if let Part::Text { bytes, .. } = part { *bytes } else { 0 }) == text.len();
     // A signature holds for the whole thought alone.
     let kept_thoughts = length(|part| if let Part::Thought { bytes, .. } = part { *bytes } else { 0 }) == reasoning.len();
@@ -113,7 +146,7 @@ pub(in crate::models) fn said<'a>(message: &'a Message, text: &'a str, provider:
     let mut said = Vec::with_capacity(parts.len() + tool_calls.len() + 1);
     for part in parts {
         match part {
-            Part::Own { value } => said.push(Said::Own(value)),
+            Part::Own { value } => said.extend(value.is_object().then_some(Said::Own(value))),
             Part::Thought { bytes, extras } => {
                 if kept_thoughts && let Some((here, after)) = thoughts.split_at_checked(bytes) {
                     thoughts = after;
@@ -150,84 +183,11 @@ fn flush<'a>(rest: &mut &'a str, said: &mut Vec<Said<'a>>) {
     }
 }
 
-fn parts_of(kept: &Value, provider: &str) -> Option<Vec<Part>> {
-    if kept.get("provider")? != provider {
-        return None;
-    }
-    serde_json::from_value(kept.get("parts")?.clone()).ok()
+fn parts_of(kept: &Value, maker: &Maker) -> Option<Vec<Part>> {
+    let same = maker.facts().into_iter().all(|(key, fact)| kept.get(key).is_some_and(|kept| kept == fact));
+    if same { serde_json::from_value(kept.get("parts")?.clone()).ok() } else { None }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::messages::MessageBody;
-
-    fn answer(text: &str, calls: &[&str], parts: Parts) -> Message {
-        let tool_calls = calls.iter().map(|id| ToolCall::new(*id, "f", Map::new())).collect();
-        let kind = MessageKind::Ai { tool_calls, invalid_tool_calls: vec![], usage_metadata: None };
-        let mut body = MessageBody::new(kind, text);
-        body.additional_kwargs.extend(parts.into_kwarg("p").map(|kept| (PROVIDER_PARTS_KWARG.to_owned(), kept)));
-        body.into()
-    }
-
-    fn shown(message: &Message, provider: &str) -> Vec<String> {
-        let text = message.content.text();
-        let show = |said| match said {
-            Said::Text(text, extras) => format!("text {text}{}", if extras.is_empty() { "" } else { "+" }),
-            Said::Call(call, _) => format!("call {}", call.id),
-            Said::Invalid(_) => "invalid".to_owned(),
-            Said::Thought(text, _) => format!("thought {text}"),
-            Said::Own(value) => format!("own {value}"),
-        };
-        said(message, &text, provider).into_iter().map(show).collect()
-    }
-
-    fn parts() -> Parts {
-        let mut parts = Parts::default();
-        parts.own(json!(1));
-        parts.text("ü");
-        parts.text("b");
-        parts.own(json!(2));
-        parts.call("x", Map::new());
-        parts.text_with("", Map::from_iter([("signature".to_owned(), json!("s"))]));
-        parts.text("c");
-        parts
-    }
-
-    #[test]
-    fn an_answer_is_said_again_in_its_order() {
-        let message = answer("übc", &["y", "x"], parts());
-        assert_eq!(shown(&message, "p"), ["own 1", "text üb", "own 2", "call x", "text +", "text c", "call y"]);
-        assert_eq!(shown(&message, "other"), ["text übc", "call y", "call x"]);
-    }
-
-    #[test]
-    fn what_was_changed_since_is_said_as_it_is_now() {
-        assert_eq!(shown(&answer("other text", &[], parts()), "p"), ["own 1", "text other text", "own 2"]);
-        assert_eq!(shown(&answer("", &["x"], parts()), "p"), ["own 1", "own 2", "call x"]);
-    }
-
-    #[test]
-    fn thoughts_are_said_whole_or_not_at_all() {
-        let mut parts = Parts::default();
-        parts.thought(2, Map::new());
-        parts.text("a");
-        parts.thought(1, Map::new());
-        let message = answer("a", &[], parts);
-        let thinking = |text: &str| {
-            let text = json!(text);
-            shown(&message.with(|body| drop(body.additional_kwargs.insert(kwargs::REASONING_CONTENT.to_owned(), text))), "p")
-        };
-        assert_eq!(thinking("üb"), ["thought ü", "text a", "thought b"]);
-        assert_eq!(thinking("changed"), ["text a"]);
-        assert_eq!(shown(&message, "p"), ["text a"]);
-    }
-
-    #[test]
-    fn plain_answers_keep_no_parts() {
-        let mut plain = Parts::default();
-        plain.text("a");
-        plain.call("x", Map::new());
-        assert_eq!(plain.into_kwarg("p"), None);
-    }
-}
+#[path = "parts_tests.rs"]
+mod tests;

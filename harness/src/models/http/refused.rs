@@ -42,13 +42,15 @@ impl Refused {
         Some(Self { code: text(word), message, status, retry_after: body.get("error").and_then(asked_wait) })
     }
 
-    /// The class of the refusal. A provider that names a wait is only asked too fast, whatever it says about quotas.
-    pub(in crate::models) fn class(&self, status: Option<u16>) -> ModelErrorKind {
+    /// The class of the refusal, given the `status` and the `wait` around it. A provider that names a wait is only asked too
+    /// fast, whatever it says about quotas, unless its code says that there is none left.
+    pub(in crate::models) fn class(&self, status: Option<u16>, wait: Option<Duration>) -> ModelErrorKind {
         let status = status.or(self.status);
-        if self.retry_after.is_some() && status == Some(429) {
-            return ModelErrorKind::Transient;
+        let too_fast = status == Some(429) && self.retry_after.or(wait).is_some() && self.code != "insufficient_quota";
+        match classify(Refusal { status, code: &self.code, message: &self.message }) {
+            ModelErrorKind::Quota | ModelErrorKind::Auth if too_fast => ModelErrorKind::Transient,
+            kind => kind,
         }
-        classify(Refusal { status, code: &self.code, message: &self.message })
     }
 }
 

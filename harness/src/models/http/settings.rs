@@ -4,11 +4,14 @@ use serde_json::{Map, Value};
 
 /// Never sent, whatever the provider.
 const NOT_SENT: &[&str] = &[
+    "additional_headers",
     "anthropic_api_key",
     "anthropic_api_url",
+    "anthropic_proxy",
     "api_base",
     "api_key",
     "api_keys",
+    "auto_thinking_budget",
     "base_url",
     "betas",
     "billing_header",
@@ -16,6 +19,7 @@ const NOT_SENT: &[&str] = &[
     "callbacks",
     "client_options",
     "convert_system_message_to_human",
+    "credentials",
     "credentials_path",
     "custom_get_token_ids",
     "dashscope_api_key",
@@ -33,6 +37,7 @@ const NOT_SENT: &[&str] = &[
     "http_async_client",
     "http_client",
     "include_response_headers",
+    "location",
     "max_retries",
     "metadata",
     "model",
@@ -45,10 +50,13 @@ const NOT_SENT: &[&str] = &[
     "organization",
     "output_version",
     "profile",
+    "project",
     "prompt_cache_size",
     "rate_limiter",
     "request_timeout",
+    "retries",
     "retry_max_attempts",
+    "reuse_last_container",
     "stream",
     "stream_chunk_timeout",
     "stream_usage",
@@ -61,6 +69,7 @@ const NOT_SENT: &[&str] = &[
     "use_previous_response_id",
     "use_responses_api",
     "verbose",
+    "vertexai",
     "vllm_api_key",
 ];
 

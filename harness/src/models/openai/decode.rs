@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::calls::{CallTable, TooManyCalls};
 use super::dialect::Dialect;
 use super::event::{CallDelta, Choice, Event};
+use super::reasoning_details::add_fragment;
 use super::text_calls::take_calls;
 use crate::messages::MessageChunk;
 use crate::models::http::{AnswerReader, Chunks, DecodeError, Ending, Refused, ThinkSplitter, add_reasoning, says_something};
@@ -25,7 +26,7 @@ pub(in crate::models) struct Reader {
     calls: CallTable,
     /// For models that write their thoughts into the text.
     splitter: Option<ThinkSplitter>,
-    /// As they came, for providers that want them back.
+    /// For providers that want them back.
     details: Option<Vec<Value>>,
     /// Calls may stand in the text of an answer that was not streamed.
     calls_in_text: bool,
@@ -108,7 +109,11 @@ impl Reader {
         let whole = choice.message.is_some();
         let mut delta = choice.delta.or(choice.message).unwrap_or_default();
         if let (Some(kept), Some(details)) = (&mut self.details, delta.details()) {
-            kept.extend(details.iter().cloned());
+            if whole {
+                kept.extend_from_slice(details);
+            } else {
+                details.iter().for_each(|fragment| add_fragment(kept, fragment));
+            }
         }
         let mut chunk = self.ending.chunk();
         chunk.content = delta.text();

@@ -19,6 +19,8 @@ pub(in crate::models) struct Dialect {
     pub(in crate::models) site: Site,
     /// The field in which a past answer's reasoning is sent back, for servers that want it.
     pub(in crate::models) reasoning_field: Option<&'static str>,
+    /// What stands in that field for a past answer without reasoning: some servers refuse a conversation that lacks it.
+    pub(in crate::models) reasoning_placeholder: Option<&'static str>,
     /// Reasoning goes back as the list of details that it came as.
     pub(in crate::models) returns_reasoning_details: bool,
     /// What came with a tool call, such as the signature of the thoughts behind it, goes back with it.
@@ -47,6 +49,7 @@ impl Dialect {
         provider: "openai",
         site: SERVER,
         reasoning_field: None,
+        reasoning_placeholder: None,
         returns_reasoning_details: false,
         returns_call_extras: false,
         renames_max_tokens: false,
@@ -63,14 +66,20 @@ impl Dialect {
         provider: "deepseek",
         site: at("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
         reasoning_field: Some("reasoning_content"),
+        reasoning_placeholder: Some(""),
         ..Self::OPENAI
     };
     /// The same, on somebody else's server.
     pub(in crate::models) const REASONING_REPLAY: Self =
         Self { provider: "openai", site: ANYWHERE, returns_call_extras: true, ..Self::DEEPSEEK };
     /// Kimi, of Moonshot.
-    pub(in crate::models) const KIMI: Self =
-        Self { provider: "kimi", site: at("https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"), ..Self::REASONING_REPLAY };
+    pub(in crate::models) const KIMI: Self = Self {
+        provider: "kimi",
+        site: at("https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
+        // It takes an empty one for a missing one.
+        reasoning_placeholder: Some(" "),
+        ..Self::REASONING_REPLAY
+    };
     /// Doubao, on Volcengine's Ark.
     pub(in crate::models) const DOUBAO: Self =
         Self { provider: "doubao", site: at("https://ark.cn-beijing.volces.com/api/v3", "VOLCENGINE_API_KEY"), ..Self::REASONING_REPLAY };

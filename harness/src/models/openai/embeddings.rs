@@ -142,9 +142,9 @@ impl OpenAiEmbedder {
     fn refusal(&self, response: &Response, body: &[u8]) -> ModelError {
         let said = serde_json::from_slice(body).ok().and_then(|body| Refused::read(&body)).unwrap_or_default();
         let status = response.status().as_u16();
-        let kind = said.class(Some(status));
-        let message = if said.message.is_empty() { format!("HTTP status {status}") } else { said.message };
         let wait = retry_after(|name| response.headers().get(name)?.to_str().ok(), self.clock.now());
+        let kind = said.class(Some(status), wait);
+        let message = if said.message.is_empty() { format!("HTTP status {status}") } else { said.message };
         ModelError { status: Some(status), retry_after: wait, ..self.error(kind, message) }
     }
 }

@@ -8,6 +8,7 @@ mod decode;
 mod dialect;
 mod embeddings;
 mod event;
+mod reasoning_details;
 mod text_calls;
 mod wire;
 

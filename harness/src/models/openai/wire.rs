@@ -6,11 +6,15 @@ use super::calls::CALL_EXTRAS_KWARG;
 use super::decode::REASONING_DETAILS_KWARG;
 use super::dialect::Dialect;
 use crate::messages::{Content, InvalidToolCall, Message, MessageKind, ToolCall, kwargs};
-use crate::models::http::{Block, Settings, system_text};
+use crate::models::http::{Block, Settings, short_id, system_text, tool_name, wire_name};
 use crate::models::{ModelRequest, ToolSchema};
+
+/// Longer ids of calls are refused.
+const LONGEST_ID: usize = 40;
 
 /// The body to post.
 pub(super) fn body(model: &str, settings: &Map<String, Value>, request: &ModelRequest, dialect: Dialect) -> Value {
+    let counted = settings.get("stream_usage") != Some(&Value::Bool(false));
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
     body.insert("messages".to_owned(), Value::Array(messages(request, dialect)));
@@ -19,7 +23,7 @@ pub(super) fn body(model: &str, settings: &Map<String, Value>, request: &ModelRe
     }
     let streamed = !dialect.calls_in_text || request.tools.is_empty();
     body.insert("stream".to_owned(), json!(streamed));
-    if streamed {
+    if streamed && counted {
         body.insert("stream_options".to_owned(), json!({"include_usage": true}));
     }
     let mut settings = Settings::of(settings);
@@ -62,14 +66,17 @@ fn message(message: &Message, dialect: Dialect) -> Option<Value> {
         }
         MessageKind::Ai { tool_calls, invalid_tool_calls, .. } => {
             let text = message.content.text();
-            let mut calls: Vec<Value> = tool_calls.iter().map(call).chain(invalid_tool_calls.iter().map(invalid_call)).collect();
-            if dialect.returns_call_extras {
-                return_extras(&mut calls, message.additional_kwargs.get(CALL_EXTRAS_KWARG));
-            }
+            let extras = message.additional_kwargs.get(CALL_EXTRAS_KWARG).filter(|_| dialect.returns_call_extras);
+            let readable = tool_calls.iter().map(|call| with_extras(self::call(call), &call.id, extras));
+            let unreadable =
+                invalid_tool_calls.iter().map(|call| with_extras(invalid_call(call), call.id.as_deref().unwrap_or_default(), extras));
+            let calls: Vec<Value> = readable.chain(unreadable).collect();
             set("role", json!("assistant"));
             set("content", if text.is_empty() && !calls.is_empty() { Value::Null } else { Value::String(text) });
-            if let (Some(field), Some(reasoning)) = (dialect.reasoning_field, message.additional_kwargs.get(kwargs::REASONING_CONTENT)) {
-                set(field, reasoning.clone());
+            let reasoning = message.additional_kwargs.get(kwargs::REASONING_CONTENT).and_then(Value::as_str);
+            let reasoning = reasoning.filter(|reasoning| !reasoning.is_empty()).or(dialect.reasoning_placeholder);
+            if let Some((field, reasoning)) = dialect.reasoning_field.zip(reasoning) {
+                set(field, json!(reasoning));
             }
             if let Some(details) = message.additional_kwargs.get(REASONING_DETAILS_KWARG).filter(|_| dialect.returns_reasoning_details) {
                 set("reasoning_details", details.clone());
@@ -80,7 +87,7 @@ fn message(message: &Message, dialect: Dialect) -> Option<Value> {
         }
         MessageKind::Tool { tool_call_id, .. } => {
             set("role", json!("tool"));
-            set("tool_call_id", json!(tool_call_id));
+            set("tool_call_id", json!(short_id(tool_call_id, LONGEST_ID)));
             set("content", json!(tool_text(&message.content)));
             return Some(Value::Object(object));
         }
@@ -102,17 +109,15 @@ fn invalid_call(call: &InvalidToolCall) -> Value {
 }
 
 fn function_call(id: &str, name: &str, arguments: String) -> Value {
-    json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+    json!({"id": short_id(id, LONGEST_ID), "type": "function", "function": {"name": tool_name(name), "arguments": arguments}})
 }
 
-/// Puts what came with each call back beside it.
-fn return_extras(calls: &mut [Value], extras: Option<&Value>) {
-    for call in calls.iter_mut().filter_map(Value::as_object_mut) {
-        let id = call.get("id").and_then(Value::as_str).unwrap_or_default();
-        if let Some(Value::Object(extras)) = extras.and_then(|extras| extras.get(id)) {
-            call.extend(extras.clone());
-        }
+/// Puts what came with the call `id` back beside it.
+fn with_extras(mut call: Value, id: &str, extras: Option<&Value>) -> Value {
+    if let (Some(call), Some(Value::Object(extras))) = (call.as_object_mut(), extras.and_then(|extras| extras.get(id))) {
+        call.extend(extras.clone());
     }
+    call
 }
 
 fn tool(tool: &ToolSchema) -> Value {
@@ -158,12 +163,6 @@ fn read_ollama_names(settings: &mut Settings, body: &mut Map<String, Value>) {
         _ => None,
     };
     body.extend(effort.map(|effort| ("reasoning_effort".to_owned(), effort)));
-}
-
-/// A speaker's name in the alphabet that providers accept.
-fn wire_name(name: &str) -> Option<String> {
-    let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' }).take(64).collect();
-    name.contains(|c: char| c != '_').then_some(name)
 }
 
 #[cfg(test)]

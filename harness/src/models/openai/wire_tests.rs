@@ -98,6 +98,15 @@ fn reasoning_goes_back_only_to_those_who_want_it() {
     assert_eq!(assistant(Dialect::OPENAI), json!({"role": "assistant", "content": "so"}));
     assert_eq!(assistant(Dialect::DEEPSEEK), json!({"role": "assistant", "content": "so", "reasoning_content": "hm"}));
     assert_eq!(assistant(Dialect::VLLM), json!({"role": "assistant", "content": "so", "reasoning": "hm"}));
+    for (dialect, field, placeholder) in [
+        (Dialect::DEEPSEEK, "reasoning_content", Some("")),
+        (Dialect::REASONING_REPLAY, "reasoning_content", Some("")),
+        (Dialect::KIMI, "reasoning_content", Some(" ")),
+        (Dialect::VLLM, "reasoning", None),
+    ] {
+        let plain = sent(vec![Message::ai("of another model")], dialect);
+        assert_eq!(plain[1].get(field).and_then(Value::as_str), placeholder, "{}", dialect.provider);
+    }
 }
 
 #[test]
@@ -114,6 +123,20 @@ fn what_came_with_a_call_goes_back_with_it() {
     assert_eq!(calls(Dialect::REASONING_REPLAY)[1]["thought_signature"], "s");
     assert_eq!(calls(Dialect::REASONING_REPLAY)[0].get("thought_signature"), None);
     assert_eq!(calls(Dialect::OPENAI)[1].get("thought_signature"), None);
+}
+
+#[test]
+fn calls_of_other_models_are_told_in_ids_and_names_that_are_taken() {
+    let long = format!("call_{}", "x".repeat(60));
+    let call = ToolCall::new(long.clone(), "fs.read file", Map::new());
+    let kind = MessageKind::Ai { tool_calls: vec![call.clone()], invalid_tool_calls: vec![], usage_metadata: None };
+    let mut asked = MessageBody::new(kind, "");
+    asked.additional_kwargs.insert(CALL_EXTRAS_KWARG.to_owned(), json!({long: {"thought_signature": "s"}}));
+    let sent = sent(vec![asked.into(), Message::tool(&call, "done", ToolStatus::Success)], Dialect::REASONING_REPLAY);
+    let told = &sent[1]["tool_calls"][0];
+    assert_eq!((&told["function"]["name"], &told["thought_signature"]), (&json!("fs_read_file"), &json!("s")));
+    assert_eq!(told["id"], sent[2]["tool_call_id"]);
+    assert!(told["id"].as_str().is_some_and(|id| id.len() <= 40), "{told}");
 }
 
 #[test]
@@ -188,8 +211,8 @@ fn details_of_the_reasoning_go_back_to_openrouter_alone() {
 
 #[test]
 fn keys_of_this_side_are_never_sent() {
-    let own =
-        json!({"api_keys": ["k"], "fallback_models": ["b"], "credentials_path": "p", "gemini_api_key": "k", "use_responses_api": false});
+    let own = json!({"auto_thinking_budget": true, "additional_headers": {}, "project": "p", "api_keys": ["k"], "fallback_models": ["b"], "credentials_path": "p", "gemini_api_key": "k", "use_responses_api": false});
     let sent = with_settings(own.clone(), Dialect::OPENAI);
     assert!(own.as_object().unwrap().keys().all(|key| sent.get(key).is_none()), "{sent}");
+    assert_eq!(with_settings(json!({"stream_usage": false}), Dialect::OPENAI).get("stream_options"), None);
 }

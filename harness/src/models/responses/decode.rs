@@ -1,13 +1,14 @@
 //! Reads the events of a response stream. Pure; never panics, whatever it is given.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use super::event::{Event, Response};
 use crate::messages::MessageChunk;
 use crate::models::http::{
-    AnswerReader, CallPieces, Chunks, DecodeError, Ending, PROVIDER_PARTS_KWARG, Parts, Refused, add_reasoning, says_something,
+    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Maker, PROVIDER_PARTS_KWARG, Parts, Refused, add_reasoning, says_something,
 };
 
 /// More items than this in one answer are a fault of the provider's stream.
@@ -17,7 +18,7 @@ const MOST_ITEMS: usize = 4096;
 #[derive(Debug)]
 pub(in crate::models) struct Reader {
     ending: Ending,
-    provider: &'static str,
+    maker: Arc<Maker>,
     parts: Parts,
     calls: CallPieces,
     /// By their place in the output.
@@ -36,12 +37,24 @@ enum Item {
     Other,
 }
 
+impl Item {
+    /// Whether it is of this type.
+    fn is(&self, kind: &Value) -> bool {
+        match self {
+            Self::Message { .. } => kind == "message",
+            Self::Call { .. } => kind == "function_call",
+            Self::Reasoning { .. } => kind == "reasoning",
+            Self::Other => true,
+        }
+    }
+}
+
 impl Reader {
-    /// A reader for the message `message_id`; `model` is the name to report when the provider gives none.
-    pub(super) fn new(message_id: &str, provider: &'static str, model: &str) -> Self {
+    /// A reader for the message `message_id` of `maker`.
+    pub(super) fn new(message_id: &str, maker: Arc<Maker>) -> Self {
         Self {
-            ending: Ending::new(message_id, provider, model),
-            provider,
+            ending: Ending::new(message_id, maker.provider(), maker.model()),
+            maker,
             parts: Parts::default(),
             calls: CallPieces::default(),
             items: BTreeMap::new(),
@@ -57,15 +70,11 @@ impl Reader {
             "response.created" | "response.in_progress" => self.begun = true,
             "response.output_item.added" => self.begin(index, event.item.as_ref(), &mut chunk)?,
             "response.output_text.delta" | "response.refusal.delta" => {
-                if let Some(Item::Message { said }) = self.items.get_mut(&index) {
-                    *said = true;
-                }
+                self.place(index, Item::Message { said: true })?;
                 self.say(event.text(), &mut chunk);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                if let Some(Item::Reasoning { shown }) = self.items.get_mut(&index) {
-                    *shown = true;
-                }
+                self.place(index, Item::Reasoning { shown: true })?;
                 self.reason(event.text(), &mut chunk);
             }
             "response.reasoning_summary_part.added" if event.summary_index.unwrap_or(0) > 0 && self.reasoned => {
@@ -92,9 +101,6 @@ impl Reader {
 
     fn begin(&mut self, index: u64, item: Option<&Value>, chunk: &mut MessageChunk) -> Result<(), DecodeError> {
         self.begun = true;
-        if self.items.len() >= MOST_ITEMS {
-            return Err(DecodeError::TooLong("the answer has too many items".to_owned()));
-        }
         let text = |key: &str| item.and_then(|item| item.get(key)?.as_str()).unwrap_or_default();
         let begun = match text("type") {
             "message" => Item::Message { said: false },
@@ -106,14 +112,23 @@ impl Reader {
             "reasoning" => Item::Reasoning { shown: false },
             _ => Item::Other,
         };
-        self.items.insert(index, begun);
+        self.place(index, begun)
+    }
+
+    /// What is known of the item at `index`, which some servers do not announce.
+    fn place(&mut self, index: u64, item: Item) -> Result<(), DecodeError> {
+        if self.items.len() >= MOST_ITEMS && !self.items.contains_key(&index) {
+            return Err(DecodeError::TooLong("the answer has too many items".to_owned()));
+        }
+        self.items.insert(index, item);
         Ok(())
     }
 
     /// Takes a whole item: what deltas have said of it already is not said again.
     fn end(&mut self, index: u64, item: Option<Value>, chunk: &mut MessageChunk) -> Result<(), DecodeError> {
         let Some(item) = item.filter(Value::is_object) else { return Ok(()) };
-        if !self.items.contains_key(&index) {
+        // Where a server gives no places, all items have the same.
+        if !self.items.get(&index).is_some_and(|known| known.is(&item["type"])) {
             self.begin(index, Some(&item), chunk)?;
         }
         match self.items.get(&index) {
@@ -214,7 +229,7 @@ impl AnswerReader for Reader {
             return Err(DecodeError::NoChoices);
         }
         let mut late = self.ending.chunk();
-        if let Some(kept) = std::mem::take(&mut self.parts).into_kwarg(self.provider) {
+        if let Some(kept) = std::mem::take(&mut self.parts).into_kwarg(&self.maker) {
             late.additional_kwargs.insert(PROVIDER_PARTS_KWARG.to_owned(), kept);
         }
         self.ending.close(late, "finish_reason", "stop", out);

@@ -4,7 +4,7 @@ use super::*;
 use crate::models::http::wire_kit::{Story, decoded, invalid_calls, message, message_of_whole, stories_add_up, survives_anything};
 
 fn reader() -> Reader {
-    Reader::new("m1", "openai", "asked")
+    Reader::new("m1", Arc::new(Maker::new("openai", "h.test", "asked")))
 }
 
 fn events(events: &[Value]) -> String {
@@ -124,6 +124,21 @@ fn items_without_deltas_and_whole_answers_are_read_too() {
     check(message(reader, &events(&[created(), done(0, reasoning()), done(1, text.clone()), done(2, call.clone()), completed()])));
     let body = json!({"object": "response", "status": "completed", "error": null, "output": [reasoning(), text, call], "usage": {}});
     check(message_of_whole(reader, &body));
+}
+
+#[test]
+fn text_and_thoughts_that_nobody_announced_are_said_once() {
+    let text = json!({"type": "message", "content": [{"type": "output_text", "text": "so"}]});
+    let call = json!({"type": "function_call", "call_id": "a", "name": "ls", "arguments": "{}"});
+    let stream = |at: [usize; 3]| {
+        let (thought, said) = (delta("reasoning_summary_text", at[0], "Höm"), delta("output_text", at[1], "so"));
+        events(&[created(), thought, done(at[0], reasoning()), said, done(at[1], text.clone()), done(at[2], call.clone()), completed()])
+    };
+    for at in [[0, 1, 2], [0, 0, 0]] {
+        let message = message(reader, &stream(at));
+        assert_eq!((message.content.text().as_str(), &message.additional_kwargs["reasoning_content"]), ("so", &json!("Höm")), "{at:?}");
+        assert_eq!(message.tool_calls().len(), 1, "{at:?}");
+    }
 }
 
 #[test]

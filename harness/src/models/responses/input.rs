@@ -4,10 +4,13 @@ use serde_json::{Value, json};
 
 use crate::messages::{Content, Message, MessageKind};
 use crate::models::ModelRequest;
-use crate::models::http::{Block, Said, blocks, said};
+use crate::models::http::{Block, Maker, Said, blocks, said, short_id, tool_name};
 
-/// The items of `request`, without what the system says. `provider` is whose own items go back.
-pub(super) fn items(request: &ModelRequest, provider: &str) -> Vec<Value> {
+/// Longer ids of calls are refused.
+const LONGEST_ID: usize = 64;
+
+/// The items of `request`, without what the system says. `maker` is whose own items go back.
+pub(super) fn items(request: &ModelRequest, maker: Option<&Maker>) -> Vec<Value> {
     let mut items = Vec::with_capacity(request.messages.len());
     for message in &request.messages {
         match &message.kind {
@@ -16,9 +19,10 @@ pub(super) fn items(request: &ModelRequest, provider: &str) -> Vec<Value> {
                 let content = parts(&message.content);
                 items.extend((!content.is_empty()).then(|| json!({"role": "user", "content": content})));
             }
-            MessageKind::Ai { .. } => items.extend(answer(message, provider)),
+            MessageKind::Ai { .. } => items.extend(answer(message, maker)),
             MessageKind::Tool { tool_call_id, .. } => {
-                items.push(json!({"type": "function_call_output", "call_id": tool_call_id, "output": output(&message.content)}));
+                let call = short_id(tool_call_id, LONGEST_ID);
+                items.push(json!({"type": "function_call_output", "call_id": call, "output": output(&message.content)}));
             }
         }
     }
@@ -41,7 +45,7 @@ fn output(content: &Content) -> Value {
     if parts.iter().all(|part| part["type"] == "input_text") { json!(content.text()) } else { Value::Array(parts) }
 }
 
-fn answer(message: &Message, provider: &str) -> Vec<Value> {
+fn answer(message: &Message, maker: Option<&Maker>) -> Vec<Value> {
     let text = message.content.text();
     let as_item = |part| match part {
         Said::Text(text, _) => (!text.is_empty()).then(|| json!({"role": "assistant", "content": [{"type": "output_text", "text": text}]})),
@@ -53,9 +57,14 @@ fn answer(message: &Message, provider: &str) -> Vec<Value> {
         Said::Own(item) => Some(item),
         Said::Thought(..) => None,
     };
-    said(message, &text, provider).into_iter().filter_map(as_item).collect()
+    let mut items: Vec<Value> = said(message, &text, maker).into_iter().filter_map(as_item).collect();
+    // Reasoning that nothing came of is refused.
+    while items.last().is_some_and(|item| item["type"] == "reasoning") {
+        items.pop();
+    }
+    items
 }
 
 fn function_call(id: &str, name: &str, arguments: String) -> Value {
-    json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments})
+    json!({"type": "function_call", "call_id": short_id(id, LONGEST_ID), "name": tool_name(name), "arguments": arguments})
 }

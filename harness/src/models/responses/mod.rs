@@ -7,11 +7,13 @@ mod event;
 mod input;
 mod request;
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use self::decode::Reader;
 use self::request::body;
-use super::http::{Call, Credential, Endpoint, Site, Wire, bearer};
+use super::http::{Call, Credential, Endpoint, Maker, Site, Wire, bearer};
 use super::{ModelEntry, ModelRequest};
 
 const CODEX: Site = Site {
@@ -44,7 +46,7 @@ impl Flavor {
 /// The responses API, as one entry uses it.
 #[derive(Debug)]
 pub(in crate::models) struct Responses {
-    model: String,
+    maker: Arc<Maker>,
     flavor: Flavor,
     /// Whether the model can reason: others refuse to be asked for it.
     reasons: bool,
@@ -66,7 +68,9 @@ impl Responses {
     fn read(entry: &ModelEntry, site: Site, flavor: Flavor) -> Result<(Self, Endpoint), String> {
         let reasons = flavor == Flavor::Codex || entry.supports_thinking || entry.supports_reasoning_effort;
         let account = entry.extra.get("account_id").and_then(Value::as_str).map(str::to_owned);
-        Ok((Self { model: entry.model.clone(), flavor, reasons, account }, Endpoint::read(entry, site)?))
+        let endpoint = Endpoint::read(entry, site)?;
+        let maker = Arc::new(Maker::new(flavor.provider(), endpoint.server(), &entry.model));
+        Ok((Self { maker, flavor, reasons, account }, endpoint))
     }
 }
 
@@ -80,11 +84,11 @@ impl Wire for Responses {
             headers.extend(account.map(|account| ("chatgpt-account-id", account.clone())));
             headers.push(("originator", "deerflow".to_owned()));
         }
-        Call { url: endpoint.url(&["responses"]), headers, body: body(&self.model, settings, request, self.flavor, self.reasons) }
+        Call { url: endpoint.url(&["responses"]), headers, body: body(&self.maker, settings, request, self.flavor, self.reasons) }
     }
 
     fn reader(&self, message_id: &str) -> Reader {
-        Reader::new(message_id, self.flavor.provider(), &self.model)
+        Reader::new(message_id, Arc::clone(&self.maker))
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Flavor;
 use super::input::items;
-use crate::models::http::{Settings, system_text};
+use crate::models::http::{Maker, Settings, system_text};
 use crate::models::{ModelRequest, ToolSchema};
 
 /// Settings of chat completions that this API has no place for.
@@ -14,16 +14,19 @@ const OF_CHAT_COMPLETIONS: &[&str] = &["stop", "seed", "n", "presence_penalty", 
 const CODEX_EFFORTS: &[&str] = &["low", "medium", "high", "xhigh"];
 
 /// The body to post. `reasons` says whether the model can reason.
-pub(super) fn body(model: &str, settings: &Map<String, Value>, request: &ModelRequest, flavor: Flavor, reasons: bool) -> Value {
+pub(super) fn body(maker: &Maker, settings: &Map<String, Value>, request: &ModelRequest, flavor: Flavor, reasons: bool) -> Value {
     let mut settings = Settings::of(settings);
-    let mut body = Map::from_iter([("model".to_owned(), json!(model))]);
+    let mut body = Map::from_iter([("model".to_owned(), json!(maker.model()))]);
     let system = system_text(request);
     match flavor {
         // It insists on instructions, even on none.
         Flavor::Codex => body.extend([("instructions".to_owned(), json!(system.unwrap_or_default()))]),
         Flavor::OpenAi => body.extend(system.map(|text| ("instructions".to_owned(), json!(text)))),
     }
-    body.insert("input".to_owned(), Value::Array(items(request, flavor.provider())));
+    let reasoning = reasoning(&mut settings, request, flavor);
+    let reasons = reasons || reasoning.is_some();
+    // Models that do not reason refuse the reasoning of earlier answers.
+    body.insert("input".to_owned(), Value::Array(items(request, reasons.then_some(maker))));
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
@@ -40,8 +43,10 @@ pub(super) fn body(model: &str, settings: &Map<String, Value>, request: &ModelRe
         body.insert("text".to_owned(), json!({"verbosity": verbosity}));
     }
     settings.take(&["account_id"]);
-    let reasoning = reasoning(&mut settings, request, flavor);
-    if reasons || reasoning.is_some() {
+    if flavor == Flavor::Codex {
+        settings.take(&["temperature", "top_p"]);
+    }
+    if reasons {
         body.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
     }
     body.extend(reasoning.map(|reasoning| ("reasoning".to_owned(), reasoning)));

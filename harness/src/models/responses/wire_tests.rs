@@ -26,7 +26,7 @@ fn a_conversation_becomes_items_with_reasoning_in_place() {
     let mut answer = MessageBody::new(kind, "so");
     let reasoning = json!({"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "enc"});
     let parts = json!([{"type": "own", "value": reasoning}, {"type": "text", "bytes": 2}, {"type": "call", "id": "a"}, {"type": "call", "id": "b"}]);
-    answer.additional_kwargs.insert("provider_parts".to_owned(), json!({"provider": "openai", "parts": parts}));
+    answer.additional_kwargs.insert("provider_parts".to_owned(), made_by("gpt-x", parts));
     let image = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}});
     let messages = vec![
         Message::human(Content::Blocks(vec![json!("look"), image.clone()])),
@@ -58,6 +58,36 @@ fn a_conversation_becomes_items_with_reasoning_in_place() {
     );
 }
 
+/// Parts as the model named so keeps them.
+fn made_by(model: &str, parts: Value) -> Value {
+    json!({"provider": "openai", "server": "chatgpt.com", "model": model, "parts": parts})
+}
+
+#[test]
+fn what_is_refused_is_left_out_of_the_items() {
+    let reasoning = json!({"type": "own", "value": {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "enc"}});
+    let call = ToolCall::new(format!("call_{}", "x".repeat(70)), "fs.read file", Map::new());
+    let answer = |model: &str, calls: &[&ToolCall], parts: Value| {
+        let tool_calls = calls.iter().map(|call| (*call).clone()).collect();
+        let mut body = MessageBody::new(MessageKind::Ai { tool_calls, invalid_tool_calls: vec![], usage_metadata: None }, "");
+        body.additional_kwargs.insert("provider_parts".to_owned(), made_by(model, parts));
+        Message::from(body)
+    };
+    let types = |supports: bool, messages: Vec<Message>| -> Vec<String> {
+        let body = sent(json!({}), Flavor::OpenAi, supports, &request(messages));
+        body["input"].as_array().unwrap().iter().map(|item| item["type"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let calling = json!([reasoning, {"type": "call", "id": call.id}]);
+    assert_eq!(types(true, vec![answer("gpt-x", &[&call], calling.clone())]), ["reasoning", "function_call"]);
+    assert_eq!(types(false, vec![answer("gpt-x", &[&call], calling.clone())]), ["function_call"]);
+    assert_eq!(types(true, vec![answer("gpt-y", &[&call], calling.clone())]), ["function_call"]);
+    assert!(types(true, vec![answer("gpt-x", &[], json!([reasoning]))]).is_empty(), "nothing came of it");
+    let messages = vec![answer("gpt-x", &[&call], calling), Message::tool(&call, "done", ToolStatus::Success)];
+    let input = sent(json!({}), Flavor::OpenAi, true, &request(messages))["input"].clone();
+    assert_eq!((&input[1]["name"], &input[1]["call_id"]), (&json!("fs_read_file"), &input[2]["call_id"]));
+    assert!(input[1]["call_id"].as_str().is_some_and(|id| id.len() <= 64), "{input}");
+}
+
 #[test]
 fn effort_is_asked_of_those_who_reason() {
     let asked = |thinking: bool, effort: Option<&str>| ModelRequest {
@@ -78,8 +108,9 @@ fn effort_is_asked_of_those_who_reason() {
     assert_eq!(codex(true, Some("xhigh")), json!({"effort": "xhigh", "summary": "detailed"}));
     assert_eq!(codex(true, Some("minimal"))["effort"], "medium");
     assert_eq!(codex(false, Some("high")), json!({"effort": "none"}));
-    let body = sent(json!({"max_tokens": 5}), Flavor::Codex, true, &asked(false, None));
-    assert_eq!((body.get("max_output_tokens"), body.get("max_tokens")), (None, None));
+    let refused = json!({"max_tokens": 5, "temperature": 0, "top_p": 1});
+    let body = sent(refused.clone(), Flavor::Codex, true, &asked(false, None));
+    assert!(refused.as_object().unwrap().keys().all(|key| body.get(key).is_none()) && body.get("max_output_tokens").is_none(), "{body}");
 }
 
 const STREAM: &str = concat!(
@@ -105,7 +136,10 @@ async fn codex_signs_in_with_the_file_of_its_own_program() {
     let path = folder.path().join("auth.json");
     std::fs::write(&path, json!({"tokens": {"access_token": "token-canary", "account_id": "acc"}}).to_string()).unwrap();
     let no = json!({"detail": "token-canary is too old"});
-    let server = TestServer::start([Answer::Stream(format!("{STREAM}{END}")), Answer::Json(401, "", no)]).await;
+    let late = json!({"type": "error", "code": "server_error", "message": "token-canary broke something"});
+    let answers =
+        [Answer::Stream(format!("{STREAM}{END}")), Answer::Json(401, "", no), Answer::Stream(format!("{STREAM}data: {late}\n\n"))];
+    let server = TestServer::start(answers).await;
     let model = model("codex", json!({"base_url": server.address, "credentials_path": path.to_str().unwrap()}));
     let (message, fault) = ask(&*model, request(vec![Message::human("hi")])).await;
     assert_eq!((message.content.text().as_str(), fault), ("Grüße 🦌", None));
@@ -117,6 +151,8 @@ async fn codex_signs_in_with_the_file_of_its_own_program() {
     assert_eq!((&body["instructions"], &body["store"], &body["stream"]), (&json!("Rules."), &json!(false), &json!(true)));
     let fault = ask(&*model, request(vec![])).await.1.unwrap();
     assert!(fault.kind == ModelErrorKind::Auth && !fault.message.contains("canary"), "{fault}");
+    let fault = ask(&*model, request(vec![])).await.1.unwrap();
+    assert_eq!(fault.message, "*** broke something");
 }
 
 #[tokio::test]
