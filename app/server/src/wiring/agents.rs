@@ -1,5 +1,6 @@
 //! The assistants of an installation: assembled once per configuration, and anew when it changes.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -89,11 +90,12 @@ impl ConfiguredAgents {
     }
 
     fn agents(&self, config: &AppConfig, models: &AsideModels) -> StaticResolver {
+        let (tools, tool_groups) = self.tools(config);
         let lead = LeadAgentSpec {
             retry: models.retry,
             breakers: models.breakers.clone(),
-            tools: self.tools(config),
-            tool_groups: config.tools.iter().map(|tool| (tool.name.clone(), tool.group.clone())).collect(),
+            tools,
+            tool_groups,
             custom: Some(Arc::new(FileCustomAgents::new(self.files.home()))),
             files: Some(self.files.clone()),
             title: config.title.clone(),
@@ -118,12 +120,16 @@ impl ConfiguredAgents {
         Guards { guardrails: with_file(config.guardrails.clone(), beside), ..Guards::from(config) }
     }
 
-    /// The configured tools that this build has, then those that always belong to an agent.
-    fn tools(&self, config: &AppConfig) -> ToolRegistry {
-        let mut tools = ToolRegistry::new();
+    /// The configured tools that this build has, then those that always belong to an agent; and the groups of the former, by
+    /// the names that agents know the tools by.
+    fn tools(&self, config: &AppConfig) -> (ToolRegistry, HashMap<String, String>) {
+        let (mut tools, mut groups) = (ToolRegistry::new(), HashMap::new());
         for entry in &config.tools {
             match self.file_tool(kind_of(entry), config) {
-                Some(tool) => tools.add(tool),
+                Some(tool) => {
+                    groups.insert(tool.schema().name.clone(), entry.group.clone());
+                    tools.add(tool);
+                }
                 None => tracing::warn!(tool = %entry.name, kind = %entry.implementation, "this build has no such tool; it is left out"),
             }
         }
@@ -133,7 +139,7 @@ impl ConfiguredAgents {
             }
         }
         tools.add(erase(PresentFiles { home: self.files.clone() }));
-        tools
+        (tools, groups)
     }
 
     fn file_tool(&self, kind: &str, config: &AppConfig) -> Option<Arc<dyn DynTool>> {
