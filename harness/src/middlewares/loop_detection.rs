@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::answers::{last_answer, reminder, since_user, stopped};
+use super::answers::{last_answer, of_run, reminder, stopped};
 use super::middleware::{HookOutcome, HookResult, Hooks, Middleware};
 use super::next::ModelNext;
 use crate::config::LoopDetectionConfig;
@@ -98,14 +98,14 @@ impl Middleware for LoopDetectionMiddleware {
     }
 
     async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
-        if let Verdict::Warn(text) = self.judge(since_user(&request.messages)) {
+        if let Verdict::Warn(text) = self.judge(of_run(&request.messages)) {
             request.messages.push(reminder(WARNING, &text));
         }
         next.run(request).await
     }
 
     async fn after_model(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
-        let run = since_user(state.messages());
+        let run = of_run(state.messages());
         let Some(answer) = last_answer(run).filter(|_| self.judge(run) == Verdict::Stop) else { return Ok(HookOutcome::default()) };
         tracing::warn!(run_id = %ctx.run_id, thread_id = %ctx.thread_id, "a run that repeated its tool calls is brought to its end");
         let update = StateUpdate::messages([stopped(answer, LOOP_CAPPED, STOPPED)]);
