@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::answers::{begins_run, is_final, last_answer, of_run, reminder, stopped};
 use super::middleware::{HookOutcome, HookResult, Hooks, Jump, Middleware};
 use super::next::ModelNext;
-use crate::messages::{Message, kwargs};
+use crate::messages::{Message, MessageKind, kwargs};
 use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::{AgentEvent, RunContext};
 use crate::state::{StateUpdate, ThreadState};
@@ -100,12 +100,22 @@ fn filter(answer: &Message) -> Option<&str> {
     let reason = said(answer, "finish_reason")
         .filter(|reason| *reason == "content_filter" || GEMINI_FILTERS.contains(reason) || reason.starts_with("IMAGE_"));
     let refusal = said(answer, "stop_reason").filter(|reason| *reason == "refusal");
-    let matters = !answer.tool_calls().is_empty() || answer.content.text().trim().is_empty();
+    let matters = called(answer).next().is_some() || answer.content.text().trim().is_empty();
     reason.or(refusal).filter(|_| matters)
 }
 
+/// The tools that an answer calls, also by what cannot be read.
+fn called(answer: &Message) -> impl Iterator<Item = &str> {
+    let unreadable = match &answer.kind {
+        MessageKind::Ai { invalid_tool_calls, .. } => invalid_tool_calls.as_slice(),
+        _ => &[],
+    };
+    let readable = answer.tool_calls().iter().map(|call| call.name.as_str());
+    readable.chain(unreadable.iter().map(|call| call.name.as_deref().unwrap_or_default()))
+}
+
 fn filtered(answer: &Message, filter: &str) -> Message {
-    let calls: Vec<&str> = answer.tool_calls().iter().map(|call| call.name.as_str()).collect();
+    let calls: Vec<&str> = called(answer).collect();
     let mark = json!({ "reason": filter, "suppressed_tool_calls": calls });
     stopped(answer, SAFETY_CAPPED, FILTERED).with(|body| {
         body.additional_kwargs.insert(kwargs::SAFETY_TERMINATION.to_owned(), mark);

@@ -44,6 +44,11 @@ async fn calls_and_silence_of_a_filtered_answer_become_an_explanation() {
             assert!(said.events.iter().any(|event| matches!(event, AgentEvent::Custom(value) if value["type"] == "safety_termination")));
         }
     }
+    let Reply::Chunk(mut broken) = ended("let me", "finish_reason", "SAFETY", true) else { panic!("a chunk") };
+    broken.tool_call_chunks[0].args = Some("{".into());
+    let (broken, _) = said(vec![Reply::Chunk(broken)], true).await;
+    let mark = &broken.state().messages().last().unwrap().additional_kwargs["safety_termination"];
+    assert_eq!(mark["suppressed_tool_calls"], json!(["look"]), "a call that cannot be read is one");
     let (half, _) = said(vec![ended("half an answer", "finish_reason", "content_filter", false)], true).await;
     assert_eq!((stop_reason(&half), half.transcript()[1].as_str()), (None, "ai:half an answer"));
     let (blind, model) = said(vec![ended("", "finish_reason", "SAFETY", true), Reply::Say("on")], false).await;
