@@ -90,12 +90,11 @@ impl ConfiguredAgents {
     }
 
     fn agents(&self, config: &AppConfig, models: &AsideModels) -> StaticResolver {
-        let (tools, tool_groups) = self.tools(config);
         let lead = LeadAgentSpec {
             retry: models.retry,
             breakers: models.breakers.clone(),
-            tools,
-            tool_groups,
+            tools: self.tools(config),
+            tool_groups: groups(&config.tools),
             custom: Some(Arc::new(FileCustomAgents::new(self.files.home()))),
             files: Some(self.files.clone()),
             title: config.title.clone(),
@@ -120,16 +119,12 @@ impl ConfiguredAgents {
         Guards { guardrails: with_file(config.guardrails.clone(), beside), ..Guards::from(config) }
     }
 
-    /// The configured tools that this build has, then those that always belong to an agent; and the groups of the former, by
-    /// the names that agents know the tools by.
-    fn tools(&self, config: &AppConfig) -> (ToolRegistry, HashMap<String, String>) {
-        let (mut tools, mut groups) = (ToolRegistry::new(), HashMap::new());
+    /// The configured tools that this build has, then those that always belong to an agent.
+    fn tools(&self, config: &AppConfig) -> ToolRegistry {
+        let mut tools = ToolRegistry::new();
         for entry in &config.tools {
             match self.file_tool(kind_of(entry), config) {
-                Some(tool) => {
-                    groups.insert(tool.schema().name.clone(), entry.group.clone());
-                    tools.add(tool);
-                }
+                Some(tool) => tools.add(tool),
                 None => tracing::warn!(tool = %entry.name, kind = %entry.implementation, "this build has no such tool; it is left out"),
             }
         }
@@ -139,7 +134,7 @@ impl ConfiguredAgents {
             }
         }
         tools.add(erase(PresentFiles { home: self.files.clone() }));
-        (tools, groups)
+        tools
     }
 
     fn file_tool(&self, kind: &str, config: &AppConfig) -> Option<Arc<dyn DynTool>> {
@@ -161,6 +156,11 @@ fn kind_of(entry: &ToolConfig) -> &str {
     older.or_else(|| path.strip_prefix("sandbox.")).unwrap_or(path)
 }
 
+/// The group of each tool. Agents know a tool by its kind, whatever its entry is called.
+fn groups(entries: &[ToolConfig]) -> HashMap<String, String> {
+    entries.iter().map(|entry| (kind_of(entry).to_owned(), entry.group.clone())).collect()
+}
+
 #[async_trait]
 impl AgentResolver for ConfiguredAgents {
     async fn resolve(&self, assistant: &str, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
@@ -175,6 +175,13 @@ impl AgentResolver for ConfiguredAgents {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tools_are_grouped_by_the_names_that_agents_know_them_by() {
+        let entry = serde_json::json!({ "name": "reader", "group": "files", "use": "deerflow.sandbox.tools:read_file_tool" });
+        let groups = groups(&[serde_json::from_value(entry).unwrap()]);
+        assert_eq!(groups, HashMap::from([("read_file".to_owned(), "files".to_owned())]));
+    }
 
     #[test]
     fn kinds_and_older_paths_name_the_same_tools() {
