@@ -121,6 +121,7 @@ pub struct GuardrailsConfig {
 
 /// One provider of decisions.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct GuardrailProviderConfig {
     /// The kind: `allowlist`, `rules`, or the class path of an older configuration.

@@ -48,6 +48,8 @@ pub mod kwargs {
     pub const INCOMPLETE: &str = "incomplete";
     /// Why a guard took the calls out of an answer: the run ends with it.
     pub const GUARD_STOP: &str = "deerflow_guard_stop";
+    /// Marks an answer that came after the run had to be asked for one.
+    pub const ANSWER_RECOVERED: &str = "deerflow_answer_recovered";
     /// What an answer's tokens were spent on, for the interface.
     pub const TOKEN_USAGE_ATTRIBUTION: &str = "token_usage_attribution";
     /// Tokens of the run up to and with this answer.

@@ -6,10 +6,15 @@ use crate::messages::{Content, Message, MessageBody, MessageKind, ToolCall, kwar
 
 use super::real_user::is_real_user_message;
 
-/// The messages since a person last spoke: those of the present run, and of runs that only went on with it.
-pub(super) fn since_user(messages: &[Message]) -> &[Message] {
-    let from = messages.iter().rposition(is_real_user_message).map_or(0, |at| at + 1);
+/// The messages of the present run, and of runs that it only goes on with: those since it was last asked for something.
+pub(super) fn of_run(messages: &[Message]) -> &[Message] {
+    let from = messages.iter().rposition(begins_run).map_or(0, |at| at + 1);
     &messages[from..]
+}
+
+/// Whether a run began with the message: a person's, or a hidden one that a run was started with.
+pub(super) fn begins_run(message: &Message) -> bool {
+    is_real_user_message(message) || (message.is_human() && message.additional_kwargs.contains_key(kwargs::RUN_ID))
 }
 
 /// The last answer, if nothing but results came after it.

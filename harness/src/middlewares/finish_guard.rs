@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::answers::{is_final, last_answer, reminder, since_user, stopped};
+use super::answers::{begins_run, is_final, last_answer, of_run, reminder, stopped};
 use super::middleware::{HookOutcome, HookResult, Hooks, Jump, Middleware};
 use super::next::ModelNext;
-use crate::messages::{Message, kwargs};
+use crate::messages::{Message, MessageKind, kwargs};
 use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::{AgentEvent, RunContext};
 use crate::state::{StateUpdate, ThreadState};
@@ -45,35 +45,40 @@ impl Middleware for FinishGuardMiddleware {
         Hooks::WRAP_MODEL | Hooks::AFTER_MODEL
     }
 
-    /// An empty answer is the last thing a model is asked about only when it is to be asked again.
+    /// No empty answer is sent. One that only reminders came after is the last there is because the model is to be asked again.
     async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
-        if request.messages.last().is_some_and(is_empty) {
-            request.messages.pop();
+        let unanswered = request.messages.iter().rfind(|message| !message.is_human() || begins_run(message)).is_some_and(is_empty);
+        request.messages.retain(|message| !is_empty(message));
+        if unanswered {
             request.messages.push(reminder(RECOVERY, SAY_SOMETHING));
         }
         next.run(request).await
     }
 
     async fn after_model(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
-        let run = since_user(state.messages());
+        let run = of_run(state.messages());
         let Some(answer) = last_answer(run) else { return Ok(HookOutcome::default()) };
+        let empty: Vec<&Message> = run.iter().filter(|message| is_empty(message)).collect();
         if let Some(filter) = filter(answer).filter(|_| self.safety) {
             tracing::warn!(run_id = %ctx.run_id, thread_id = %ctx.thread_id, filter, "a provider's safety filter stopped an answer");
             ctx.sink.emit(AgentEvent::Custom(json!({ "type": SAFETY_EVENT, "reason": filter, "message_id": answer.id })));
             return Ok(HookOutcome {
                 stop_reason: Some(SAFETY_CAPPED.to_owned()),
-                ..StateUpdate::messages([filtered(answer, filter)]).into()
+                ..StateUpdate::messages(forgotten(&empty, answer).chain([filtered(answer, filter)])).into()
             });
         }
-        let empty: Vec<&Message> = run.iter().filter(|message| is_empty(message)).collect();
+        let asked_again = empty.len() > 1 || run.iter().any(|message| message.flag(kwargs::ANSWER_RECOVERED));
         let worked = run.iter().any(|message| message.tool_call_id().is_some());
-        match (is_empty(answer) && worked, empty.len()) {
-            (true, 0 | 1) => Ok(HookOutcome::default().jump(Jump::Model)),
-            (true, _) => Ok(StateUpdate::messages(forgotten(&empty, answer).chain([speechless(answer)])).into()),
-            (false, 0) => Ok(HookOutcome { stop_reason: cut(answer), ..HookOutcome::default() }),
-            (false, _) if is_empty(answer) => Ok(HookOutcome::default()),
-            // What was empty before has been said after all.
-            (false, _) => Ok(HookOutcome { stop_reason: cut(answer), ..StateUpdate::messages(forgotten(&empty, answer)).into() }),
+        match (is_empty(answer), worked) {
+            (true, false) => Ok(HookOutcome::default()),
+            (true, true) if asked_again => Ok(StateUpdate::messages(forgotten(&empty, answer).chain([speechless(answer)])).into()),
+            (true, true) => Ok(HookOutcome::default().jump(Jump::Model)),
+            (false, _) if empty.is_empty() => Ok(HookOutcome { stop_reason: cut(answer), ..HookOutcome::default() }),
+            // What was empty before has been said after all; the mark is what is left of it.
+            (false, _) => {
+                let update = StateUpdate::messages(forgotten(&empty, answer).chain([recovered(answer)]));
+                Ok(HookOutcome { stop_reason: cut(answer), ..update.into() })
+            }
         }
     }
 }
@@ -95,12 +100,22 @@ fn filter(answer: &Message) -> Option<&str> {
     let reason = said(answer, "finish_reason")
         .filter(|reason| *reason == "content_filter" || GEMINI_FILTERS.contains(reason) || reason.starts_with("IMAGE_"));
     let refusal = said(answer, "stop_reason").filter(|reason| *reason == "refusal");
-    let matters = !answer.tool_calls().is_empty() || answer.content.text().trim().is_empty();
+    let matters = called(answer).next().is_some() || answer.content.text().trim().is_empty();
     reason.or(refusal).filter(|_| matters)
 }
 
+/// The tools that an answer calls, also by what cannot be read.
+fn called(answer: &Message) -> impl Iterator<Item = &str> {
+    let unreadable = match &answer.kind {
+        MessageKind::Ai { invalid_tool_calls, .. } => invalid_tool_calls.as_slice(),
+        _ => &[],
+    };
+    let readable = answer.tool_calls().iter().map(|call| call.name.as_str());
+    readable.chain(unreadable.iter().map(|call| call.name.as_deref().unwrap_or_default()))
+}
+
 fn filtered(answer: &Message, filter: &str) -> Message {
-    let calls: Vec<&str> = answer.tool_calls().iter().map(|call| call.name.as_str()).collect();
+    let calls: Vec<&str> = called(answer).collect();
     let mark = json!({ "reason": filter, "suppressed_tool_calls": calls });
     stopped(answer, SAFETY_CAPPED, FILTERED).with(|body| {
         body.additional_kwargs.insert(kwargs::SAFETY_TERMINATION.to_owned(), mark);
@@ -118,6 +133,12 @@ fn cut(answer: &Message) -> Option<String> {
 fn forgotten(empty: &[&Message], answer: &Message) -> impl Iterator<Item = Message> {
     let ids: Vec<String> = empty.iter().filter(|message| message.id != answer.id).filter_map(|message| message.id.clone()).collect();
     ids.into_iter().map(Message::remove)
+}
+
+fn recovered(answer: &Message) -> Message {
+    answer.with(|body| {
+        body.additional_kwargs.insert(kwargs::ANSWER_RECOVERED.to_owned(), json!(true));
+    })
 }
 
 fn speechless(answer: &Message) -> Message {

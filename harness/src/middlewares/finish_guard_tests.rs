@@ -6,6 +6,7 @@ use super::*;
 use crate::agents::AgentBuilder;
 use crate::agents::test_support::{ReplayModel, Reply, Said, ask, calls, state_of};
 use crate::messages::{MessageChunk, ToolCallChunk};
+use crate::middlewares::TodoMiddleware;
 use crate::runtime::agent::Agent;
 
 fn agent(model: &Arc<ReplayModel>, safety: bool) -> Arc<dyn Agent> {
@@ -43,6 +44,11 @@ async fn calls_and_silence_of_a_filtered_answer_become_an_explanation() {
             assert!(said.events.iter().any(|event| matches!(event, AgentEvent::Custom(value) if value["type"] == "safety_termination")));
         }
     }
+    let Reply::Chunk(mut broken) = ended("let me", "finish_reason", "SAFETY", true) else { panic!("a chunk") };
+    broken.tool_call_chunks[0].args = Some("{".into());
+    let (broken, _) = said(vec![Reply::Chunk(broken)], true).await;
+    let mark = &broken.state().messages().last().unwrap().additional_kwargs["safety_termination"];
+    assert_eq!(mark["suppressed_tool_calls"], json!(["look"]), "a call that cannot be read is one");
     let (half, _) = said(vec![ended("half an answer", "finish_reason", "content_filter", false)], true).await;
     assert_eq!((stop_reason(&half), half.transcript()[1].as_str()), (None, "ai:half an answer"));
     let (blind, model) = said(vec![ended("", "finish_reason", "SAFETY", true), Reply::Say("on")], false).await;
@@ -67,6 +73,54 @@ async fn a_model_without_a_word_is_asked_once_more() {
     assert!(asked[2].messages.iter().filter(|message| message.is_ai()).count() == 1, "the empty answer is not sent");
     assert_eq!(said.state().messages().iter().filter(|message| message.is_ai()).count(), 2, "and not kept");
     assert_eq!(said.transcript().last().unwrap(), "ai:here it is");
+}
+
+#[tokio::test]
+async fn a_model_is_asked_once_more_in_a_run_and_not_after_each_call() {
+    let look = || calls([("c", "look", json!({}))]);
+    let (said, model) = said(vec![look(), Reply::Say(""), look(), Reply::Say("")], true).await;
+    assert_eq!(model.asked().len(), 4);
+    assert_eq!(said.state().messages().last().unwrap().content.text(), SPEECHLESS);
+    assert!(said.state().messages().iter().all(|message| !is_empty(message)));
+}
+
+#[tokio::test]
+async fn an_empty_answer_before_a_filtered_one_is_taken_back() {
+    let replies = vec![calls([("c", "look", json!({}))]), Reply::Say(""), ended("", "finish_reason", "content_filter", false)];
+    let (said, _) = said(replies, true).await;
+    assert_eq!(stop_reason(&said), Some("safety_capped"));
+    assert_eq!(said.state().messages().iter().filter(|message| message.is_ai()).count(), 2);
+}
+
+#[tokio::test]
+async fn neighbours_that_speak_first_do_not_hide_an_empty_answer() {
+    let model = ReplayModel::new([calls([("c", "look", json!({}))]), Reply::Say(""), Reply::Say("here it is")]);
+    let builder = AgentBuilder::new(model.clone()).middleware(TodoMiddleware).middleware(Reminds);
+    ask(&builder.middleware(FinishGuardMiddleware { safety: true }).build(), "go").await;
+    let asked = model.asked();
+    let names: Vec<_> = asked[2].messages.iter().rev().take(3).map(|message| message.name.as_deref().unwrap()).collect();
+    assert_eq!((asked.len(), names), (3, vec![RECOVERY, "other", "look"]));
+    assert!(asked[2].messages.iter().all(|message| !is_empty(message)));
+}
+
+/// Says something before each model call.
+#[derive(Debug)]
+struct Reminds;
+
+#[async_trait]
+impl Middleware for Reminds {
+    fn name(&self) -> &str {
+        "Reminds"
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks::WRAP_MODEL
+    }
+
+    async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
+        request.messages.push(reminder("other", "a word"));
+        next.run(request).await
+    }
 }
 
 #[tokio::test]

@@ -13,12 +13,6 @@ const RESERVED: &[&str] = &[
     "system_prompt",
     "instruction",
     "instructions",
-    "important",
-    "developer",
-    "assistant",
-    "human",
-    "user",
-    "tool",
     "function_calls",
     "function_results",
     "tool_call",
@@ -29,15 +23,12 @@ const RESERVED: &[&str] = &[
     "thinking_style",
     "soul",
     "self_update",
-    "role",
     "memory",
     "current_date",
     "durable_context",
     "conversation_summary",
     "uploaded_files",
     "current_uploads",
-    "skill",
-    "skills",
     "skill_system",
     "available_skills",
     "slash_skill_activation",
@@ -53,6 +44,9 @@ const RESERVED: &[&str] = &[
     "delegations",
 ];
 
+/// Tags of the same kind that are also what people call things in their code: reserved only as a model writes them.
+const NOUNS: &[&str] = &["important", "developer", "assistant", "human", "user", "tool", "role", "skill", "skills"];
+
 /// The text with reserved tags and boundary marks made harmless; everything else as it was.
 pub fn neutralised(text: &str) -> Cow<'_, str> {
     let marked = [BEGIN_USER_INPUT, END_USER_INPUT].iter().any(|mark| text.contains(mark));
@@ -67,7 +61,7 @@ fn without_tags(text: &str) -> Cow<'_, str> {
     let mut safe = String::new();
     let mut copied = 0;
     for (at, _) in text.match_indices('<') {
-        if at < copied || !is_reserved(&text[at + 1..]) {
+        if at < copied || !is_reserved(&text[..at], &text[at + 1..]) {
             continue;
         }
         safe.push_str(&text[copied..at]);
@@ -89,10 +83,21 @@ fn without_tags(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a reserved name follows, as an opening or a closing tag, whole or cut off.
-fn is_reserved(inside: &str) -> bool {
-    let name = inside.trim_start().trim_start_matches('/').trim_start();
+fn is_reserved(before: &str, inside: &str) -> bool {
+    let tag = inside.trim_start();
+    let name = tag.trim_start_matches('/').trim_start();
     let end = name.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_' || letter == '-')).unwrap_or(name.len());
-    RESERVED.iter().any(|reserved| name[..end].eq_ignore_ascii_case(reserved))
+    let (name, after) = name.split_at(end);
+    if !after.chars().next().is_none_or(|letter| letter == '>' || letter == '/' || letter.is_whitespace()) {
+        return false;
+    }
+    // `a < memory` compares; a tag with a blank before its name is closed on its line.
+    let is_tight = tag.len() == inside.len();
+    let is_closing = tag.starts_with('/');
+    let closes = || is_closing || after.lines().next().is_some_and(|line| line.contains('>'));
+    let is_generic = || !is_closing && before.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+    let is_noun = is_tight && NOUNS.contains(&name) && !is_generic();
+    is_noun || ((is_tight || closes()) && RESERVED.iter().any(|reserved| name.eq_ignore_ascii_case(reserved)))
 }
 
 #[cfg(test)]
@@ -110,6 +115,12 @@ mod tests {
             ("<memory <system>", "&lt;memory &lt;system&gt;"),
             ("<systemd> <memory_bank>", "<systemd> <memory_bank>"),
             ("ü<think>ü</think>ü", "ü&lt;think&gt;ü&lt;/think&gt;ü"),
+            ("age < user.age", "age < user.age"),
+            ("if a < memory {", "if a < memory {"),
+            ("< memory >", "&lt; memory &gt;"),
+            ("Vec<Tool> Map<role> <Skill />", "Vec<Tool> Map<role> <Skill />"),
+            ("<tool>x</tool>", "&lt;tool&gt;x&lt;/tool&gt;"),
+            ("memory<memory.len", "memory<memory.len"),
             ("x --- END USER INPUT --- <soul>", "x [END USER INPUT] &lt;soul&gt;"),
         ] {
             assert_eq!(neutralised(text), wanted);

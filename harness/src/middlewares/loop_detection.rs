@@ -3,16 +3,17 @@
 //! Everything is read from the conversation since the user spoke, so nothing is remembered between hooks, and a run that
 //! another process takes over is judged as before.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use async_trait::async_trait;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::answers::{last_answer, reminder, since_user, stopped};
+use super::answers::{last_answer, of_run, reminder, stopped};
 use super::middleware::{HookOutcome, HookResult, Hooks, Middleware};
 use super::next::ModelNext;
 use crate::config::LoopDetectionConfig;
-use crate::messages::{Message, ToolCall};
+use crate::messages::{InvalidToolCall, Message, MessageKind, ToolCall};
 use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::RunContext;
 use crate::state::{StateUpdate, ThreadState};
@@ -25,6 +26,8 @@ const WARNING: &str = "loop_warning";
 const LINES_PER_PLACE: i64 = 200;
 /// Arguments that say what a call is about, where there are any.
 const SALIENT: [&str; 7] = ["path", "url", "query", "command", "pattern", "glob", "cmd"];
+/// Stands for the arguments of a call that cannot be read.
+const UNREADABLE: &str = "<unreadable>";
 /// What the user reads when a run was ended.
 const STOPPED: &str = "I stopped here, because I kept making the same tool calls without getting further. What stands above is what I \
                        have so far; tell me if I should try another way.";
@@ -51,9 +54,9 @@ impl LoopDetectionMiddleware {
 
     /// Judges the last answer of a run by those before it.
     fn judge(&self, run: &[Message]) -> Verdict {
-        let Some(calls) = last_answer(run).map(Message::tool_calls).filter(|calls| !calls.is_empty()) else { return Verdict::Fine };
-        let answers = || run.iter().rev().map(Message::tool_calls).filter(|calls| !calls.is_empty());
-        let repeats = answers().take(self.limits.window_size).filter(|earlier| same_calls(calls, earlier)).count();
+        let Some(calls) = last_answer(run).map(calls_of).filter(|calls| !calls.is_empty()) else { return Verdict::Fine };
+        let answers: Vec<_> = run.iter().rev().map(calls_of).filter(|calls| !calls.is_empty()).collect();
+        let repeats = answers.iter().take(self.limits.window_size).filter(|earlier| same_calls(&calls, earlier)).count();
         if repeats >= self.limits.hard_limit {
             return Verdict::Stop;
         }
@@ -62,7 +65,7 @@ impl LoopDetectionMiddleware {
         for tool in tools {
             let frequency = self.limits.frequency(tool);
             let window = frequency.hard_limit.max(self.limits.window_size);
-            let latest = || answers().flat_map(|calls| calls.iter().rev());
+            let latest = || answers.iter().flat_map(|calls| calls.iter().rev());
             let count = |skip: usize| latest().skip(skip).take(window).filter(|call| call.name == tool).count();
             let now = count(0);
             if now >= frequency.hard_limit {
@@ -98,19 +101,33 @@ impl Middleware for LoopDetectionMiddleware {
     }
 
     async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
-        if let Verdict::Warn(text) = self.judge(since_user(&request.messages)) {
+        if let Verdict::Warn(text) = self.judge(of_run(&request.messages)) {
             request.messages.push(reminder(WARNING, &text));
         }
         next.run(request).await
     }
 
     async fn after_model(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
-        let run = since_user(state.messages());
+        let run = of_run(state.messages());
         let Some(answer) = last_answer(run).filter(|_| self.judge(run) == Verdict::Stop) else { return Ok(HookOutcome::default()) };
         tracing::warn!(run_id = %ctx.run_id, thread_id = %ctx.thread_id, "a run that repeated its tool calls is brought to its end");
         let update = StateUpdate::messages([stopped(answer, LOOP_CAPPED, STOPPED)]);
         Ok(HookOutcome { stop_reason: Some(LOOP_CAPPED.to_owned()), ..update.into() })
     }
+}
+
+/// What an answer asks for; a call that cannot be read is what its text says.
+fn calls_of(answer: &Message) -> Cow<'_, [ToolCall]> {
+    let readable = answer.tool_calls();
+    let MessageKind::Ai { invalid_tool_calls, .. } = &answer.kind else { return Cow::Borrowed(readable) };
+    if invalid_tool_calls.is_empty() {
+        return Cow::Borrowed(readable);
+    }
+    let as_text = |call: &InvalidToolCall| {
+        let args = Map::from_iter([(UNREADABLE.to_owned(), Value::from(call.args.clone()))]);
+        ToolCall::new(call.id.as_deref().unwrap_or_default(), call.name.as_deref().unwrap_or_default(), args)
+    };
+    readable.iter().cloned().chain(invalid_tool_calls.iter().map(as_text)).collect()
 }
 
 /// Whether two answers ask for the same, in any order.
@@ -126,6 +143,7 @@ fn alike(left: &ToolCall, right: &ToolCall) -> bool {
     }
     let same = |key: &str| left.args.get(key) == right.args.get(key);
     match left.name.as_str() {
+        _ if [left, right].iter().any(|call| call.args.contains_key(UNREADABLE)) => left.args == right.args,
         "read_file" => same("path") && place(left) == place(right),
         "write_file" | "str_replace" => left.args == right.args,
         _ if SALIENT.iter().any(|key| left.args.contains_key(*key)) => SALIENT.iter().all(|key| same(key)),

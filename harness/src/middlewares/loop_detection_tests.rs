@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::agents::test_support::{context, state_of};
-use crate::messages::{MessageKind, ToolStatus};
+use crate::messages::{MessageKind, ToolStatus, kwargs};
 
 fn answer(calls: &[(&str, Value)]) -> Message {
     Message::ai("").with(|body| {
@@ -64,6 +64,20 @@ fn calls_are_compared_by_what_they_are_about() {
 }
 
 #[test]
+fn calls_that_cannot_be_read_are_repeated_too() {
+    let broken = |args: &str| {
+        Message::ai("").with(|body| {
+            let MessageKind::Ai { invalid_tool_calls, .. } = &mut body.kind else { return };
+            let call = json!({"id": "c", "name": "read_file", "args": args});
+            invalid_tool_calls.push(serde_json::from_value(call).unwrap_or_else(|error| panic!("{error}")));
+        })
+    };
+    assert!(matches!(judge(&vec![broken("{"); 3]), Verdict::Warn(_)));
+    assert_eq!(judge(&vec![broken("{"); 5]), Verdict::Stop);
+    assert_eq!(judge(&(0..5).map(|at| broken(&format!("{{{at}"))).collect::<Vec<_>>()), Verdict::Fine);
+}
+
+#[test]
 fn only_a_window_of_answers_is_compared() {
     let same = [("bash", json!({"command": "ls"}))];
     let mut run = rounds(4, &same);
@@ -105,9 +119,16 @@ async fn a_stopped_answer_keeps_its_text_and_loses_its_calls_in_every_form() {
 }
 
 #[tokio::test]
-async fn a_new_question_begins_anew() {
+async fn a_new_question_begins_anew_also_a_hidden_one() {
     let same = [("bash", json!({"command": "ls"}))];
-    let messages = [vec![Message::human("go")], rounds(4, &same), vec![Message::human("again")], round(&same)].concat();
-    let outcome = LoopDetectionMiddleware::default().after_model(&state_of(messages), &context(1).0).await.unwrap();
-    assert_eq!(outcome, HookOutcome::default());
+    let hidden = |run: Option<&str>| {
+        reminder("next", "again").with(|body| {
+            body.additional_kwargs.extend(run.map(|run| (kwargs::RUN_ID.to_owned(), json!(run))));
+        })
+    };
+    for (question, is_new) in [(Message::human("again"), true), (hidden(Some("r2")), true), (hidden(None), false)] {
+        let messages = [vec![Message::human("go")], rounds(4, &same), vec![question], round(&same)].concat();
+        let outcome = LoopDetectionMiddleware::default().after_model(&state_of(messages), &context(1).0).await.unwrap();
+        assert_eq!(outcome == HookOutcome::default(), is_new);
+    }
 }

@@ -62,7 +62,12 @@ impl Middleware for ReadBeforeWriteMiddleware {
         };
         let files = self.files.thread(&ctx.run.actor.user_id, &ctx.run.thread_id);
         let _alone = self.lane(ctx, &path).lock().await;
-        if writes && let Some(present) = digest(&files, &path).await {
+        // What a former attempt of the call did is no change by others, and its recorded result is what the model is to read.
+        let is_again = !matches!(ctx.run.calls.former(&ctx.key).await, Ok(None));
+        if writes
+            && !is_again
+            && let Some(present) = digest(&files, &path).await
+        {
             let known = newest_mark(ctx.state.messages(), &path);
             if known != Some(present.as_str()) && result_of(call).as_ref() != Some(&present) {
                 let why = if known.is_some() { "has changed since you last read it" } else { "is there already, and you have not read it" };

@@ -3,7 +3,9 @@
 use super::*;
 use crate::agents::AgentBuilder;
 use crate::agents::test_support::{ReplayModel, Reply, calls, fresh, run, state_of};
-use crate::ids::ThreadId;
+use crate::ids::{RunId, ThreadId};
+use crate::runtime::agent::{CallLog, RunContext};
+use crate::runtime::runs::store::{CallProgress, StoreError, ToolLedger};
 use crate::sandbox::{FileLimits, WriteMode};
 use crate::tools::builtins::{ReadFile, StrReplace, WriteFile};
 
@@ -11,6 +13,18 @@ const PATH: &str = "/mnt/user-data/workspace/a.txt";
 
 fn path() -> VirtualPath {
     VirtualPath::parse(PATH).unwrap()
+}
+
+/// Knows that every call has ended.
+#[derive(Debug)]
+struct AllDone;
+
+#[async_trait]
+impl ToolLedger for AllDone {
+    async fn progress(&self, _run: &RunId, _key: &str) -> Result<Option<CallProgress>, StoreError> {
+        let ended: Result<ToolOutput, ToolError> = Ok(ToolOutput::text("as recorded"));
+        Ok(Some(CallProgress::Done(serde_json::to_value(ended).unwrap())))
+    }
 }
 
 struct House {
@@ -31,7 +45,12 @@ impl House {
     }
 
     /// The result of one call in the same conversation.
-    async fn call(&mut self, tool: &'static str, mut args: Value) -> String {
+    async fn call(&mut self, tool: &'static str, args: Value) -> String {
+        self.called(tool, args, None).await
+    }
+
+    /// The same, of a run that a former attempt may have written things down of.
+    async fn called(&mut self, tool: &'static str, mut args: Value, former: Option<Arc<dyn ToolLedger>>) -> String {
         args["path"] = json!(PATH);
         args["description"] = json!("d");
         let home = || self.home.clone();
@@ -42,7 +61,13 @@ impl House {
             .middleware(ReadBeforeWriteMiddleware::new(home()))
             .build();
         let state = state_of(self.past.iter().map(|message| message.with(|body| body.id = None)));
-        let said = run(&agent, fresh(state), |_| {}).await;
+        let calls = |ctx: &mut RunContext| ctx.calls = CallLog::of(ctx.run_id.clone(), former.clone()).0;
+        let said = run(&agent, fresh(state), |ctx| {
+            if former.is_some() {
+                calls(ctx)
+            }
+        })
+        .await;
         self.past = said.state().messages().to_vec();
         self.past[self.past.len() - 2].content.text()
     }
@@ -69,6 +94,19 @@ async fn a_write_that_is_made_again_passes() {
     let mut house = House::new();
     house.outside("one").await;
     assert_eq!(house.call("write_file", json!({"content": "one"})).await, "OK");
+}
+
+#[tokio::test]
+async fn a_call_that_was_made_before_has_the_result_it_had() {
+    let mut house = House::new();
+    house.outside("two").await;
+    for (tool, args) in [
+        ("str_replace", json!({"old_str": "one", "new_str": "two"})),
+        ("write_file", json!({"content": "o", "append": true})),
+        ("write_file", json!({"content": "x"})),
+    ] {
+        assert_eq!(house.called(tool, args, Some(Arc::new(AllDone))).await, "as recorded", "{tool}");
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::answers::{append, keeping, last_answer, since_user};
+use super::answers::{append, keeping, last_answer, of_run};
 use super::middleware::{HookOutcome, HookResult, Hooks, Middleware};
 use crate::messages::Message;
 use crate::runtime::agent::RunContext;
@@ -42,7 +42,7 @@ impl Middleware for SubagentLimitMiddleware {
         let option = |key: &str| ctx.options.get(key).and_then(serde_json::Value::as_u64);
         let at_once = option("max_concurrent_subagents").unwrap_or(USUALLY_AT_ONCE).clamp(*AT_ONCE.start(), *AT_ONCE.end());
         let total = option("max_total_subagents").unwrap_or(self.max_total as u64).clamp(*IN_A_RUN.start(), *IN_A_RUN.end());
-        Ok(limited(since_user(state.messages()), at_once as usize, total as usize))
+        Ok(limited(of_run(state.messages()), at_once as usize, total as usize))
     }
 }
 

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::answers::{is_final, last_answer, reminder, since_user};
+use super::answers::{is_final, last_answer, of_run, reminder};
 use super::middleware::{HookOutcome, HookResult, Hooks, Jump, Middleware};
 use super::next::ModelNext;
 use crate::messages::{Message, ToolCall, ToolStatus};
@@ -50,8 +50,10 @@ impl Middleware for TodoMiddleware {
 
     /// A final answer is the last thing a model is asked about only when [`after_model`](Middleware::after_model) sent it back.
     async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
-        if request.messages.last().is_some_and(is_final) {
-            let open: Vec<Todo> = written(&request.messages).into_iter().filter(|todo| todo.status != TodoStatus::Completed).collect();
+        let said = |message: &Message| is_final(message) && !message.content.text().trim().is_empty();
+        let mut open = if request.messages.last().is_some_and(said) { written(&request.messages) } else { Vec::new() };
+        open.retain(|todo| todo.status != TodoStatus::Completed);
+        if !open.is_empty() {
             let text = format!(
                 "You have answered, but your todo list is not done. Go on with the work, or bring the list up to date with write_todos \
                  if it is, and then answer.\n{}",
@@ -63,7 +65,7 @@ impl Middleware for TodoMiddleware {
     }
 
     async fn after_model(&self, state: &ThreadState, _ctx: &RunContext) -> HookResult {
-        let run = since_user(state.messages());
+        let run = of_run(state.messages());
         let Some(answer) = last_answer(run) else { return Ok(HookOutcome::default()) };
         let writes: Vec<&ToolCall> = answer.tool_calls().iter().filter(|call| is_write(call)).collect();
         if writes.len() > 1 {

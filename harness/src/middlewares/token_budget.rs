@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::answers::{is_final, last_answer, reminder, since_user, stopped};
+use super::answers::{is_final, last_answer, of_run, reminder, stopped};
 use super::middleware::{HookOutcome, HookResult, Hooks, Middleware};
 use super::next::ModelNext;
 use crate::config::TokenBudgetConfig;
@@ -70,10 +70,12 @@ impl TokenBudgetMiddleware {
     }
 }
 
-/// What the run had spent before its last answer. Answers of other runs do not count.
+/// What the run had spent before its last answer. Answers of other runs do not count; those that nobody counted yet do.
 fn spent_before(run: &[Message]) -> Spent {
-    let earlier = run.iter().rev().filter(|message| message.is_ai()).skip(1);
-    earlier.map(Spent::by).find_map(|spent| spent).unwrap_or_default()
+    let mut earlier = run.iter().rev().filter(|message| message.is_ai()).skip(1).peekable();
+    let uncounted: Vec<&Message> = std::iter::from_fn(|| earlier.next_if(|answer| Spent::by(answer).is_none())).collect();
+    let counted = earlier.next().and_then(Spent::by).unwrap_or_default();
+    uncounted.into_iter().fold(counted, Spent::and)
 }
 
 #[async_trait]
@@ -87,7 +89,7 @@ impl Middleware for TokenBudgetMiddleware {
     }
 
     async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
-        let run = since_user(&request.messages);
+        let run = of_run(&request.messages);
         let (before, now) = (self.share(spent_before(run)), last_answer(run).and_then(Spent::by).map_or(0.0, |spent| self.share(spent)));
         // Only the answer that crosses the line brings the warning, so it is given once.
         if now >= self.budget.warn_threshold && before < self.budget.warn_threshold {
@@ -101,10 +103,12 @@ impl Middleware for TokenBudgetMiddleware {
     }
 
     async fn after_model(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
-        let run = since_user(state.messages());
+        let run = of_run(state.messages());
         let Some(answer) = last_answer(run).filter(|answer| answer.usage().is_some()) else { return Ok(HookOutcome::default()) };
         let spent = spent_before(run).and(answer);
-        let over = self.share(spent) >= self.budget.hard_stop_threshold && !is_final(answer);
+        // An answer that another guard stopped keeps the reason it has.
+        let ends = is_final(answer) || answer.additional_kwargs.contains_key(kwargs::GUARD_STOP);
+        let over = self.share(spent) >= self.budget.hard_stop_threshold && !ends;
         let judged = if over { stopped(answer, TOKEN_CAPPED, SPENT) } else { answer.clone() };
         let counted = judged.with(|body| {
             body.additional_kwargs.insert(kwargs::RUN_USAGE.to_owned(), json!(spent));
@@ -121,7 +125,8 @@ mod tests {
     use super::*;
     use crate::agents::AgentBuilder;
     use crate::agents::test_support::{ReplayModel, Reply, ask, state_of};
-    use crate::messages::{MessageChunk, ToolCallChunk, UsageMetadata};
+    use crate::messages::{MessageChunk, MessageKind, ToolCallChunk, UsageMetadata};
+    use crate::middlewares::FinishGuardMiddleware;
 
     fn calling(input: u64, output: u64) -> Reply {
         let usage = UsageMetadata { input_tokens: input, output_tokens: output, ..UsageMetadata::default() };
@@ -146,6 +151,18 @@ mod tests {
         assert!(last.tool_calls().is_empty() && last.content.text() == SPENT);
     }
 
+    #[tokio::test]
+    async fn an_answer_that_another_guard_stopped_keeps_its_reason() {
+        let Reply::Chunk(mut chunk) = calling(2_000, 0) else { panic!("a chunk") };
+        chunk.response_metadata.insert("finish_reason".to_owned(), json!("content_filter"));
+        let budget = TokenBudgetConfig { enabled: true, max_tokens: 1_000, ..TokenBudgetConfig::default() };
+        let builder = AgentBuilder::new(ReplayModel::new([Reply::Chunk(chunk)])).middleware(TokenBudgetMiddleware::new(budget));
+        let said = ask(&builder.middleware(FinishGuardMiddleware { safety: true }).build(), "go").await;
+        assert_eq!(said.outcome.as_ref().unwrap().stop_reason.as_deref(), Some("safety_capped"));
+        let last = said.state().messages().last().unwrap();
+        assert!(!last.content.text().contains(SPENT) && last.additional_kwargs.contains_key(kwargs::RUN_USAGE));
+    }
+
     #[test]
     fn the_nearest_limit_counts_and_a_new_question_begins_at_nothing() {
         let budget = TokenBudgetConfig { max_output_tokens: Some(100), ..TokenBudgetConfig::default() };
@@ -155,7 +172,13 @@ mod tests {
             body.additional_kwargs.insert(kwargs::RUN_USAGE.to_owned(), json!(Spent { total_tokens: 7, ..Spent::default() }));
         });
         let state = state_of([Message::human("q"), spent, Message::ai("x"), Message::human("next"), Message::ai("b")]);
-        assert_eq!(spent_before(since_user(state.messages())), Spent::default());
+        assert_eq!(spent_before(of_run(state.messages())), Spent::default());
         assert_eq!(spent_before(&state.messages()[..3]).total_tokens, 7);
+        let uncounted = Message::ai("").with(|body| {
+            let MessageKind::Ai { usage_metadata, .. } = &mut body.kind else { return };
+            *usage_metadata = Some(UsageMetadata { total_tokens: 5, ..UsageMetadata::default() });
+        });
+        let run = [state.messages()[1].clone(), uncounted, Message::ai("now")];
+        assert_eq!(spent_before(&run).total_tokens, 12);
     }
 }

@@ -1,5 +1,6 @@
 //! The assistants of an installation: assembled once per configuration, and anew when it changes.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,7 +98,7 @@ impl ConfiguredAgents {
             retry: models.retry,
             breakers: models.breakers.clone(),
             tools: self.tools(config),
-            tool_groups: config.tools.iter().map(|tool| (tool.name.clone(), tool.group.clone())).collect(),
+            tool_groups: groups(&config.tools),
             custom: Some(Arc::new(FileCustomAgents::new(self.files.home()))),
             files: Some(self.files.clone()),
             title: config.title.clone(),
@@ -175,6 +176,11 @@ pub(super) fn kind_of(entry: &ToolConfig) -> &str {
     older.or_else(|| path.strip_prefix("sandbox.")).unwrap_or(path)
 }
 
+/// The group of each tool. Agents know a tool by its kind, whatever its entry is called.
+fn groups(entries: &[ToolConfig]) -> HashMap<String, String> {
+    entries.iter().map(|entry| (kind_of(entry).to_owned(), entry.group.clone())).collect()
+}
+
 #[async_trait]
 impl AgentResolver for ConfiguredAgents {
     async fn resolve(&self, assistant: &str, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
@@ -189,6 +195,13 @@ impl AgentResolver for ConfiguredAgents {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tools_are_grouped_by_the_names_that_agents_know_them_by() {
+        let entry = serde_json::json!({ "name": "reader", "group": "files", "use": "deerflow.sandbox.tools:read_file_tool" });
+        let groups = groups(&[serde_json::from_value(entry).unwrap()]);
+        assert_eq!(groups, HashMap::from([("read_file".to_owned(), "files".to_owned())]));
+    }
 
     #[test]
     fn kinds_and_older_paths_name_the_same_tools() {

@@ -1,6 +1,6 @@
 //! Guardrail rules that stand in a file of their own.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use harness::config::{GuardrailProviderConfig, GuardrailsConfig};
 use serde_json::{Map, Value};
@@ -14,9 +14,9 @@ const MAX_BYTES: u64 = 1024 * 1024;
 /// a provider that decides nothing, so that `fail_closed` holds.
 pub(super) fn with_file(mut section: GuardrailsConfig, base: &Path) -> GuardrailsConfig {
     if let Some(provider) = &mut section.provider
-        && let Some(name) = provider.config.text(FILE).map(PathBuf::from)
+        && let Some(name) = provider.config.get(FILE).cloned()
     {
-        match read(&base.join(&name)) {
+        match name.as_str().filter(|name| !name.is_empty()).map_or(Err("it is no name".to_owned()), |name| read(&base.join(name))) {
             Ok(keys) => {
                 provider.config.remove(FILE);
                 for (key, value) in keys {
@@ -24,7 +24,7 @@ pub(super) fn with_file(mut section: GuardrailsConfig, base: &Path) -> Guardrail
                 }
             }
             Err(reason) => {
-                tracing::error!(file = %name.display(), %reason, "the guardrail rules cannot be read");
+                tracing::error!(file = %name, %reason, "the guardrail rules cannot be read");
                 *provider = GuardrailProviderConfig::default();
             }
         }
@@ -47,7 +47,7 @@ mod tests {
 
     use super::*;
 
-    fn section(file: &str) -> GuardrailsConfig {
+    fn section(file: &Value) -> GuardrailsConfig {
         serde_json::from_value(json!({"enabled": true, "provider": {"use": "rules", "config": {"file": file}}})).unwrap()
     }
 
@@ -56,11 +56,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("rules.yaml"), "default: deny\nrules:\n  - {tools: [ls], action: allow}\n").unwrap();
         std::fs::write(dir.path().join("bad.yaml"), "- just\n- a list\n").unwrap();
-        let provider = |file: &str| with_file(section(file), dir.path()).provider.unwrap();
-        let read = provider("rules.yaml");
+        let provider = |file: Value| with_file(section(&file), dir.path()).provider.unwrap();
+        let read = provider(json!("rules.yaml"));
         assert_eq!((read.kind.as_str(), read.config.get("default"), read.config.get("file")), ("rules", Some(&json!("deny")), None));
         assert_eq!(read.config["rules"], json!([{"tools": ["ls"], "action": "allow"}]));
-        for bad in ["bad.yaml", "none.yaml"] {
+        for bad in [json!("bad.yaml"), json!("none.yaml"), json!(""), json!(5), json!(null)] {
             assert_eq!(provider(bad).kind, "");
         }
     }

@@ -59,9 +59,9 @@ impl Guards {
             Arc::new(ToolResultSanitizationMiddleware),
             Arc::new(FinishGuardMiddleware { safety: self.safety_finish_reason.enabled }),
         ];
-        if let Some(provider) = self.guardrails.provider.as_ref().filter(|_| self.guardrails.enabled) {
-            let passport = self.guardrails.passport.clone();
-            on.push(Arc::new(GuardrailMiddleware::new(policy_of(provider), self.guardrails.fail_closed, passport)));
+        if self.guardrails.enabled {
+            let GuardrailsConfig { provider, fail_closed, passport, .. } = &self.guardrails;
+            on.push(Arc::new(GuardrailMiddleware::new(policy_of(provider.as_ref()), *fail_closed, passport.clone())));
         }
         if self.tool_output.enabled {
             on.push(Arc::new(ToolOutputBudgetMiddleware::new(self.tool_output.clone(), files.cloned())));

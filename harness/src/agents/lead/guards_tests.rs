@@ -33,6 +33,13 @@ async fn a_model_in_a_circle_is_told_once_and_then_stopped() {
 }
 
 #[tokio::test]
+async fn guardrails_that_name_nobody_to_ask_deny() {
+    let model = ReplayModel::new([calls([("c", "write_todos", json!({"todos": []}))]), Reply::Say("done")]);
+    let said = ask(&agent(&model, |spec| spec.guards.guardrails.enabled = true), "go").await;
+    assert!(said.transcript()[2].contains("oap.evaluator_error"), "{:?}", said.transcript());
+}
+
+#[tokio::test]
 async fn a_circle_runs_on_where_nobody_is_to_look() {
     let model = ReplayModel::new(std::iter::repeat_n(calls([("c", "look", json!({}))]), 9).chain([Reply::Say("done")]));
     let said = ask(&agent(&model, |spec| spec.guards.loop_detection.enabled = false), "go").await;

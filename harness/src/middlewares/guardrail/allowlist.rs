@@ -10,7 +10,7 @@ const NOT_ALLOWED: &str = "oap.tool_not_allowed";
 
 /// Decides by the tool's name alone. Denied ones win over allowed ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct AllowlistPolicy {
     /// The only tools that may be called; null for any.
     pub allowed_tools: Option<Vec<String>>,

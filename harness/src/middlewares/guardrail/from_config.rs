@@ -22,8 +22,9 @@ impl GuardrailPolicy for BrokenPolicy {
     }
 }
 
-/// The policy that a configuration names; a broken one where it names none that this build has.
-pub fn policy_of(provider: &GuardrailProviderConfig) -> Arc<dyn GuardrailPolicy> {
+/// The policy that a configuration names; a broken one where it names none, or none that this build has.
+pub fn policy_of(provider: Option<&GuardrailProviderConfig>) -> Arc<dyn GuardrailPolicy> {
+    let Some(provider) = provider else { return broken("guardrails.provider is absent".to_owned()) };
     // Older configurations name a class: `package.module:AllowlistProvider`.
     let kind = provider.kind.rsplit([':', '.']).next().unwrap_or_default().to_ascii_lowercase();
     match kind.trim_end_matches("provider").trim_end_matches("policy") {
@@ -33,7 +34,11 @@ pub fn policy_of(provider: &GuardrailProviderConfig) -> Arc<dyn GuardrailPolicy>
     }
 }
 
+/// Where nothing is said, nothing was meant: the keys stand in the wrong place.
 fn made<P: GuardrailPolicy + DeserializeOwned + 'static>(provider: &GuardrailProviderConfig) -> Arc<dyn GuardrailPolicy> {
+    if provider.config.is_empty() {
+        return broken("guardrails.provider.config says nothing".to_owned());
+    }
     match serde_path_to_error::deserialize::<_, P>(Value::Object((*provider.config).clone())) {
         Ok(policy) => Arc::new(policy),
         Err(error) => broken(format!("guardrails.provider.config cannot be read: {error}")),

@@ -10,7 +10,7 @@ use crate::tools::builtins::WriteTodos;
 
 fn provider(kind: &str, config: Value) -> Arc<dyn GuardrailPolicy> {
     let section: GuardrailProviderConfig = serde_json::from_value(json!({"use": kind, "config": config})).unwrap();
-    policy_of(&section)
+    policy_of(Some(&section))
 }
 
 /// The result of a call of `write_todos` under this policy.
@@ -26,7 +26,6 @@ async fn result(policy: Arc<dyn GuardrailPolicy>, fail_closed: bool) -> String {
 #[tokio::test]
 async fn lists_decide_by_name_and_denials_win() {
     for (config, passes) in [
-        (json!({}), true),
         (json!({"allowed_tools": null}), true),
         (json!({"allowed_tools": ["write_todos"]}), true),
         (json!({"allowed_tools": []}), false),
@@ -56,7 +55,16 @@ async fn the_first_rule_that_fits_decides() {
 
 #[tokio::test]
 async fn a_policy_that_fails_denies_or_allows_as_it_is_told() {
-    for policy in [provider("oap", json!({})), provider("rules", json!({"rules": [{"action": "maybe"}]})), Arc::new(Panics)] {
+    for policy in [
+        provider("oap", json!({})),
+        provider("rules", json!({"rules": [{"action": "maybe"}]})),
+        provider("rules", json!({"defualt": "deny"})),
+        provider("rules", json!({})),
+        provider("allowlist", json!({"denied": ["write_todos"]})),
+        provider("allowlist", json!({})),
+        policy_of(None),
+        Arc::new(Panics),
+    ] {
         assert!(result(policy.clone(), true).await.contains("oap.evaluator_error"));
         assert!(result(policy, false).await.starts_with("The todo list"));
     }

@@ -7,6 +7,7 @@
 //!   - {tools: ["mcp_*"], users: [ann], action: allow}
 //! ```
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
@@ -14,6 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::policy::{Decision, GuardrailPolicy, GuardrailRequest, PolicyError};
+use crate::sandbox::VirtualPath;
 
 /// Why a rule without a code denies.
 const DENIED_BY_RULE: &str = "rule.denied";
@@ -56,6 +58,7 @@ pub struct Rule {
 
 /// Rules in order.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RulePolicy {
     /// What holds where no rule fits.
     #[serde(default)]
@@ -70,11 +73,18 @@ impl Rule {
         let any = |patterns: &[String], text: &str| patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, text));
         any(&self.tools, request.tool_name)
             && any(&self.users, &request.actor.user_id)
-            && self.when.iter().all(|(argument, pattern)| match request.tool_input.get(argument) {
-                Some(Value::String(text)) => matches(pattern, text),
-                Some(value) => matches(pattern, &value.to_string()),
-                None => false,
-            })
+            && self.when.iter().all(|(argument, pattern)| request.tool_input.get(argument).is_some_and(|value| self.reads(pattern, value)))
+    }
+
+    /// Whether the pattern fits an argument. A path has many spellings: none slips past a denial, and what is allowed is the
+    /// path itself.
+    fn reads(&self, pattern: &str, value: &Value) -> bool {
+        let text = value.as_str().map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed);
+        let as_spelled = matches(pattern, &text);
+        match VirtualPath::parse(&text) {
+            Ok(path) => matches(pattern, &path.to_string()) || (as_spelled && self.action == Action::Deny),
+            Err(_) => as_spelled,
+        }
     }
 }
 
@@ -128,6 +138,21 @@ mod tests {
             ("", "x", false),
         ] {
             assert_eq!(matches(pattern, text), fits, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_the_same_however_it_is_spelled() {
+        let rule = |action| Rule { tools: vec![], users: vec![], when: BTreeMap::new(), action, code: None, reason: None };
+        for (pattern, spelled, denied, allowed) in [
+            ("/mnt/user-data/outputs/*", "/mnt/user-data/outputs/a", true, true),
+            ("/mnt/user-data/outputs/*", "/mnt//user-data/./outputs/a", true, true),
+            ("*/./*", "/mnt/user-data/./outputs/a", true, false),
+            ("/mnt/user-data/outputs/*", "/mnt/user-data/workspace/a", false, false),
+            ("/etc/*", "/etc/./passwd", true, true),
+        ] {
+            let reads = |action| rule(action).reads(pattern, &Value::from(spelled));
+            assert_eq!((reads(Action::Deny), reads(Action::Allow)), (denied, allowed), "{pattern} {spelled}");
         }
     }
 }

@@ -4,7 +4,7 @@
 const MARK_CHARS: usize = 80;
 
 /// The beginning and the end of `text` around a mark that says how much is missing, together at most `max` characters; cut at
-/// the ends of lines where there are some.
+/// the ends of lines where some are near.
 pub(super) fn clipped(text: &str, max: usize, head: usize, tail: usize) -> String {
     let total = text.chars().count();
     let room = max.saturating_sub(MARK_CHARS);
@@ -14,11 +14,16 @@ pub(super) fn clipped(text: &str, max: usize, head: usize, tail: usize) -> Strin
     let head = head.min(room);
     let tail = tail.min(room - head);
     let begin = first(text, head);
-    let begin = begin.rfind('\n').map_or(begin, |end| &begin[..end]);
+    let begin = begin.rfind('\n').filter(|end| is_cheap(begin.len() - end, begin)).map_or(begin, |end| &begin[..end]);
     let end = last(text, tail, total);
-    let end = end.find('\n').map_or(end, |at| &end[at + 1..]);
+    let end = end.find('\n').filter(|at| is_cheap(*at, end)).map_or(end, |at| &end[at + 1..]);
     let missing = total - begin.chars().count() - end.chars().count();
     format!("{begin}\n[... {missing} characters are left out here ...]\n{end}")
+}
+
+/// Whether a part may lose so many bytes to end with a line.
+fn is_cheap(cost: usize, part: &str) -> bool {
+    cost <= part.len() / 4
 }
 
 /// The first characters of a text.

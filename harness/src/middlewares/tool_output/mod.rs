@@ -91,7 +91,8 @@ impl Middleware for ToolOutputBudgetMiddleware {
         for message in &mut request.messages {
             let MessageKind::Tool { .. } = message.kind else { continue };
             let Content::Text(text) = &message.content else { continue };
-            if message.name.as_deref().is_some_and(|tool| self.limits.is_exempt(tool)) {
+            let may_stay = |tool| self.limits.limit(tool).is_none_or(|limit| !is_longer(text, limit));
+            if message.name.as_deref().is_some_and(may_stay) {
                 continue;
             }
             if let Some(short) = self.cut(text) {

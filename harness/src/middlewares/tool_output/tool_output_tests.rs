@@ -110,14 +110,16 @@ async fn a_result_that_cannot_be_stored_is_cut_at_its_own_limit() {
 #[tokio::test]
 async fn long_results_of_the_past_are_cut_in_the_request_and_stay_in_the_thread() {
     let model = ReplayModel::new([Reply::Say("ok")]);
-    let agent = AgentBuilder::new(model.clone()).middleware(ToolOutputBudgetMiddleware::default()).build();
+    let limits = serde_json::from_value(json!({"tool_overrides": {"free": 0, "wide": 60_000}})).unwrap();
+    let agent = AgentBuilder::new(model.clone()).middleware(ToolOutputBudgetMiddleware::new(limits, None)).build();
     let call = |name: &str| ToolCall::new(name, name, serde_json::Map::new());
     let result = |name: &str| Message::tool(&call(name), "line of text\n".repeat(4_000), ToolStatus::Success);
-    let said = run(&agent, fresh(state_of([Message::human("go"), result("own"), result("read_file")])), |_| {}).await;
-    let lengths = |messages: &[Message]| messages[1..3].iter().map(|message| message.content.text().len()).collect::<Vec<_>>();
+    let past = [Message::human("go"), result("own"), result("read_file"), result("free"), result("wide")];
+    let said = run(&agent, fresh(state_of(past)), |_| {}).await;
+    let lengths = |messages: &[Message]| messages[1..5].iter().map(|message| message.content.text().len()).collect::<Vec<_>>();
     let sent = lengths(&model.asked()[0].messages);
     assert!(sent[0] <= 11_100 && sent[0] > 10_000, "{sent:?}");
-    assert_eq!((sent[1], lengths(said.state().messages())), (52_000, vec![52_000, 52_000]));
+    assert_eq!((&sent[1..], lengths(said.state().messages())), (&[52_000; 3][..], vec![52_000; 4]));
 }
 
 #[test]
@@ -128,6 +130,9 @@ fn a_cut_text_never_exceeds_its_limit() {
         assert!(short.chars().count() <= max, "{max}: {}", short.chars().count());
     }
     assert!(clipped(&text, 200, 50, 20).starts_with("ü line\nü line"));
+    let one_line = format!("title\n{}\nend", "x".repeat(1_000));
+    let short = clipped(&one_line, 500, 200, 100);
+    assert!(short.starts_with("title\nxxx") && short.ends_with("xxx\nend") && short.chars().count() > 300, "no line is near: {short}");
 }
 
 #[test]
