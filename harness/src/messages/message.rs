@@ -167,15 +167,6 @@ impl Message {
         }
     }
 
-    /// The ids of all calls of an AI message that get results, also of those that cannot be read.
-    pub fn call_ids(&self) -> impl Iterator<Item = &str> {
-        let unreadable: &[InvalidToolCall] = match &self.kind {
-            MessageKind::Ai { invalid_tool_calls, .. } => invalid_tool_calls,
-            _ => &[],
-        };
-        self.tool_calls().iter().map(|call| call.id.as_str()).chain(unreadable.iter().filter_map(|call| call.id.as_deref()))
-    }
-
     /// The call that a tool message answers.
     pub fn tool_call_id(&self) -> Option<&str> {
         match &self.kind {

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::{Message, MessageKind};
+
 /// A tool call with parsed arguments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
@@ -51,4 +53,15 @@ pub struct InvalidToolCall {
 
 pub(crate) fn invalid_tool_call_type() -> String {
     "invalid_tool_call".to_owned()
+}
+
+impl Message {
+    /// The ids of all calls of an AI message that get results, also of those that cannot be read.
+    pub fn call_ids(&self) -> impl Iterator<Item = &str> {
+        let unreadable: &[InvalidToolCall] = match &self.kind {
+            MessageKind::Ai { invalid_tool_calls, .. } => invalid_tool_calls,
+            _ => &[],
+        };
+        self.tool_calls().iter().map(|call| call.id.as_str()).chain(unreadable.iter().filter_map(|call| call.id.as_deref()))
+    }
 }

@@ -93,7 +93,7 @@ const NEW_NAMESPACES: &[libc::c_int] = &[
 ];
 
 /// Requests of `ioctl` that type into a terminal.
-const TYPING: &[u64] = &[libc::TIOCSTI as u64, libc::TIOCLINUX as u64];
+const TYPING: &[u64] = &[libc::TIOCSTI, libc::TIOCLINUX];
 
 /// Families of sockets that reach past a network namespace, or into the kernel's cryptography.
 const STRANGE_SOCKETS: &[libc::c_int] = &[libc::AF_VSOCK, libc::AF_ALG, libc::AF_PACKET];
