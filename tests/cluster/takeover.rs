@@ -85,7 +85,7 @@ async fn runs_of_a_node_that_is_told_to_stop_go_on_elsewhere_within_seconds() {
     let mut stories = Vec::new();
     for place in 0..runs {
         // Some end while the node still waits for them, some do not.
-        let words = if place % 2 == 0 { 80 } else { 300 };
+        let words = if place % 2 == 0 { 30 } else { 300 };
         let story = Story::new(&format!("stop{place}"), words, Duration::from_millis(100));
         let thread = web.thread(0).await;
         telling.spawn(tell(web.clone(), 0, thread.clone(), story.clone()));

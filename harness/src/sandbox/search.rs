@@ -21,6 +21,12 @@ const LONGEST_LINE: usize = 2000;
 const SHOWN_OF_LINE: usize = 200;
 /// Directories within directories that are looked into: each is held open meanwhile.
 const DEEPEST: usize = 40;
+/// The longest pattern of names, in bytes, and the most alternatives within alternatives of one. Reading it goes down a call for each,
+/// and a model may write any number.
+const LONGEST_PATTERN: usize = 1_024;
+const MOST_NESTED: usize = 10;
+/// How large a regular expression may become, in bytes: what it costs per letter grows with it.
+const LARGEST_EXPRESSION: usize = 256 << 10;
 /// What one search reads at most.
 const MOST_READ: u64 = 256 << 20;
 
@@ -34,6 +40,9 @@ impl NamePattern {
     /// # Errors
     /// What is wrong with it.
     pub fn parse(pattern: &str) -> Result<Self, String> {
+        if pattern.len() > LONGEST_PATTERN || nesting(pattern) > MOST_NESTED {
+            return Err(format!("the pattern is longer than {LONGEST_PATTERN} bytes, or has more than {MOST_NESTED} braces within braces"));
+        }
         let glob = GlobBuilder::new(pattern).literal_separator(true).build();
         glob.map(|glob| Self(glob.compile_matcher())).map_err(|error| format!("the pattern cannot be read: {}", error.kind()))
     }
@@ -43,6 +52,19 @@ impl NamePattern {
         let name_only = !self.0.glob().glob().contains('/');
         self.0.is_match(if name_only { path.rsplit('/').next().unwrap_or(path) } else { path })
     }
+}
+
+/// How deep braces stand within braces.
+fn nesting(pattern: &str) -> usize {
+    let depths = pattern.bytes().scan(0_usize, |depth, byte| {
+        match byte {
+            b'{' => *depth += 1,
+            b'}' => *depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        Some(*depth)
+    });
+    depths.max().unwrap_or_default()
 }
 
 /// What lines are looked for.
@@ -61,7 +83,8 @@ impl LineQuery {
     /// What is wrong with the expression.
     pub fn parse(pattern: &str, literal: bool, case_sensitive: bool, files: Option<NamePattern>) -> Result<Self, String> {
         let escaped = literal.then(|| regex::escape(pattern));
-        let text = RegexBuilder::new(escaped.as_deref().unwrap_or(pattern)).case_insensitive(!case_sensitive).build();
+        let mut builder = RegexBuilder::new(escaped.as_deref().unwrap_or(pattern));
+        let text = builder.case_insensitive(!case_sensitive).size_limit(LARGEST_EXPRESSION).build();
         text.map(|text| Self { text, files }).map_err(|error| format!("the pattern cannot be read: {error}"))
     }
 }

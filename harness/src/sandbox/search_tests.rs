@@ -63,3 +63,13 @@ fn lines_are_found_in_text_files_alone() {
     assert_eq!(grepped(&place, workspace, &query(CANARY, true, true), 10).rows, [""; 0]);
     assert!(LineQuery::parse("(", false, false, None).is_err());
 }
+
+#[test]
+fn patterns_that_would_cost_too_much_to_read_are_refused() {
+    assert!(NamePattern::parse("src/{a,{b,c}}/*.rs").is_ok());
+    for pattern in ["{".repeat(100_000) + "a" + &"}".repeat(100_000), "{".repeat(11) + "a" + &"}".repeat(11), "a".repeat(2_000)] {
+        assert!(NamePattern::parse(&pattern).is_err(), "{} bytes", pattern.len());
+    }
+    let costly: Vec<String> = (0..100).map(|n| format!("{n}[ab]{{999}}z")).collect();
+    assert!(LineQuery::parse(&costly.join("|"), false, true, None).is_err());
+}

@@ -1,6 +1,6 @@
 //! Where shell commands run: the choice between the kernel's sandbox, the bare host and nowhere.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use harness::config::{AppConfig, SandboxConfig};
@@ -14,6 +14,26 @@ use crate::config::{ConfigHandle, Environment, Settings};
 
 /// What commands on the bare host get of this process' environment: nothing that is a secret.
 const HOST_VARIABLES: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "JAVA_HOME"];
+
+/// Places inside that mounts may neither take nor stand above.
+const RESERVED: &[&str] = &[
+    "/mnt/user-data",
+    "/mnt/skills",
+    "/mnt/acp-workspace",
+    "/proc",
+    "/dev",
+    "/usr",
+    "/etc",
+    "/tmp",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/gnu/store",
+];
 
 /// Where commands run, or why nowhere.
 pub(super) type CommandPlace = Result<Arc<dyn CommandSandbox>, String>;
@@ -61,34 +81,50 @@ fn options(sandbox: &SandboxConfig, handle: &ConfigHandle, settings: &Settings) 
     let dotenv = [Some(root.as_path()), root.parent()].into_iter().flatten().map(|folder| folder.join(".env"));
     let secret = handle.path().map(PathBuf::from).into_iter().chain(dotenv);
     let data = [settings.home.clone(), settings.sqlite_dir(&handle.current().database)];
+    let hidden: Vec<PathBuf> = data.into_iter().chain(secret).map(|path| canonical(&path)).collect();
     BubblewrapOptions {
         support: settings.home.join("sandbox"),
         limits: CommandLimits::from(&sandbox.limits),
         network: sandbox.network,
-        mounts: mounts(sandbox),
+        mounts: mounts(sandbox, &hidden),
         environment: variables(sandbox),
-        hidden: data.into_iter().chain(secret).collect(),
+        hidden,
     }
 }
 
 /// The configured folders that can be mounted; the log tells of the others.
-fn mounts(sandbox: &SandboxConfig) -> Vec<Mount> {
-    let reserved = ["/mnt/user-data", "/mnt/skills", "/mnt/acp-workspace", "/proc", "/dev", "/usr", "/etc", "/tmp", "/bin", "/lib"];
+fn mounts(sandbox: &SandboxConfig, hidden: &[PathBuf]) -> Vec<Mount> {
     let (good, bad): (Vec<_>, Vec<_>) = sandbox.mounts.iter().partition(|mount| {
-        let inside = std::path::Path::new(&mount.container_path);
+        let inside = Path::new(&mount.container_path);
         let climbs = inside.components().any(|part| !matches!(part, std::path::Component::Normal(_) | std::path::Component::RootDir));
         let is_free = inside.is_absolute() && inside.parent().is_some() && !climbs;
         is_free
-            && !reserved.iter().any(|reserved| inside.starts_with(reserved))
+            && !RESERVED.iter().any(|reserved| inside.starts_with(reserved) || Path::new(reserved).starts_with(inside))
             && mount.host_path.is_absolute()
             && mount.host_path.exists()
+            && !hidden.iter().any(|secret| overlap(secret, &canonical(&mount.host_path)))
     });
     for mount in bad {
-        tracing::error!(host = %mount.host_path.display(), inside = %mount.container_path, "this mount is left out: a path is missing, relative or reserved");
+        tracing::error!(host = %mount.host_path.display(), inside = %mount.container_path, "this mount is left out: a path is missing, relative or reserved, or shows what this server keeps for itself");
     }
     good.into_iter()
         .map(|mount| Mount { host: mount.host_path.clone(), inside: mount.container_path.clone(), read_only: mount.read_only })
         .collect()
+}
+
+fn overlap(a: &Path, b: &Path) -> bool {
+    a.starts_with(b) || b.starts_with(a)
+}
+
+/// The path without links, as far as it is there.
+fn canonical(path: &Path) -> PathBuf {
+    let there = path.ancestors().find_map(|ancestor| Some((ancestor, ancestor.canonicalize().ok()?)));
+    there.map_or_else(|| path.to_owned(), |(ancestor, real)| path.strip_prefix(ancestor).map_or(real.clone(), |rest| real.join(rest)))
+}
+
+/// Whether a variable tells shells and loaders what to run: those that make the sandbox would, too, before it is made.
+fn tells_what_to_run(name: &str) -> bool {
+    name.starts_with("LD_") || ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PS4", "GCONV_PATH", "GLIBC_TUNABLES"].contains(&name)
 }
 
 /// The configured variables whose names a shell can say.
@@ -99,9 +135,9 @@ fn variables(sandbox: &SandboxConfig) -> Vec<(String, String)> {
             && letters.all(|c| c.is_ascii_alphanumeric() || c == b'_')
     };
     let named = sandbox.environment.iter().filter(|(name, _)| {
-        let good = is_name(name);
+        let good = is_name(name) && !tells_what_to_run(name);
         if !good {
-            tracing::error!(name, "this variable of sandbox.environment is left out: a shell cannot say its name");
+            tracing::error!(name, "this variable of sandbox.environment is left out: a shell cannot say its name, or obeys it");
         }
         good
     });
@@ -111,4 +147,41 @@ fn variables(sandbox: &SandboxConfig) -> Vec<(String, String)> {
 fn host_variables(sandbox: &SandboxConfig, environment: &Environment) -> Vec<(String, String)> {
     let kept = HOST_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), environment.get(name)?.to_owned())));
     kept.chain(variables(sandbox)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn sandbox(value: Value) -> SandboxConfig {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn no_mount_shows_what_the_server_keeps_for_itself_or_stands_above_a_folder_of_the_agent() {
+        let host = tempfile::tempdir().unwrap();
+        let place = |name: &str| {
+            let path = host.path().join(name);
+            std::fs::create_dir_all(&path).unwrap();
+            path
+        };
+        let (home, shared, link) = (place("srv/deer"), place("shared"), host.path().join("link"));
+        std::os::unix::fs::symlink(&home, &link).unwrap();
+        let mount = |host: &Path, inside: &str| json!({"host_path": host, "container_path": inside});
+        let config = sandbox(json!({"mounts": [
+            mount(&shared, "/srv/shared"), mount(&home, "/srv/home"), mount(host.path(), "/srv/all"), mount(&link, "/srv/link"),
+            mount(&shared, "/mnt"), mount(&shared, "/lib64/x"),
+        ]}));
+        let mounted: Vec<String> = mounts(&config, &[canonical(&home)]).into_iter().map(|mount| mount.inside).collect();
+        assert_eq!(mounted, ["/srv/shared"]);
+    }
+
+    #[test]
+    fn variables_that_shells_obey_are_left_out() {
+        let config = sandbox(json!({"environment": {"TOKEN": "x", "LD_PRELOAD": "x", "BASH_ENV": "x", "1A": "x"}}));
+        let names: Vec<String> = variables(&config).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["TOKEN"]);
+    }
 }

@@ -7,7 +7,7 @@ use deerflow_bridges::redis::{RedisStreamBridge, SAFE_POLICY};
 use deerflow_stores::{Database, Probe, Schema};
 use harness::clock::SystemClock;
 use harness::config::{AppConfig, DatabaseConfig, ModelConfig, SandboxConfig, StreamBridgeConfig};
-use harness::sandbox::command::bubblewrap::ProbeReport;
+use harness::sandbox::command::bubblewrap::{Layer, LayerReport, ProbeReport};
 
 use super::stores::database_of;
 use crate::commands::doctor::{CommandProbe, DatabaseProbe, ProviderProbe, RedisProbe};
@@ -69,11 +69,13 @@ impl CommandProbe for TrySandbox {
     }
 
     async fn probe(&self, sandbox: &SandboxConfig) -> ProbeReport {
-        let support = std::env::temp_dir().join(format!("deerflow-doctor-{}", std::process::id()));
-        let report = super::commands::probe(sandbox, support.clone()).await;
-        if let Err(error) = std::fs::remove_dir_all(&support) {
-            tracing::debug!(%error, folder = %support.display(), "a folder of the doctor stays");
+        // A name that nobody can have taken before: what is written there is written by this user.
+        match tempfile::Builder::new().prefix("deerflow-doctor-").tempdir() {
+            Ok(support) => super::commands::probe(sandbox, support.path().to_owned()).await,
+            Err(error) => {
+                let missing = Some(format!("no folder to try a sandbox in: {error}"));
+                ProbeReport { layers: vec![LayerReport { layer: Layer::Programs, missing }] }
+            }
         }
-        report
     }
 }

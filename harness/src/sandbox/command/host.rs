@@ -45,13 +45,24 @@ impl CommandSandbox for HostCommandSandbox {
         for root in Root::ALL {
             request.dirs.create(root)?;
         }
+        let workspace = request.dirs.host_path(Root::Workspace);
+        if !is_plain(&workspace) {
+            // It becomes part of the command, where anything else would mean something to the shell.
+            let why = format!("{} has characters that a shell would read; choose a data folder without them", workspace.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why).into());
+        }
         let mut command = Command::new(&self.shell);
         command.arg("-c").arg(to_host(request.command, request.dirs)).env_clear();
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.current_dir(request.dirs.host_path(Root::Workspace)).process_group(0).kill_on_drop(true);
+        command.current_dir(workspace).process_group(0).kill_on_drop(true);
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         Ok(Running::group(child).follow(request.time_limit, self.limits.output_bytes, output).await?)
     }
+}
+
+/// Whether a shell takes the path for one word, and reads nothing into it.
+fn is_plain(path: &std::path::Path) -> bool {
+    path.to_str().is_some_and(|path| path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_./+@-".contains(&byte)))
 }
 
 #[cfg(test)]

@@ -58,7 +58,8 @@ const WAYS: &[(&str, &str)] = &[
     ("control groups", "find / -xdev -name cgroup.procs 2>&1 | grep -q cgroup && echo ESCAPED; mkdir -p /sys/fs/cgroup/x && echo ESCAPED"),
     ("disks", "ls /dev | grep -q '^[svx]d\\|^nvme\\|^loop\\|^mem\\|^kmsg\\|^fuse\\|^kvm' && echo ESCAPED"),
     ("making a device", "mknod disk b 254 0 && echo ESCAPED; mknod n c 1 3 && echo ESCAPED"),
-    ("mode of a device", "chmod 0600 /dev/null; chmod 0600 /dev/zero /dev/urandom /dev/tty"),
+    ("mode of a device", "chmod 0600 /dev/null; chmod 0600 /dev/zero /dev/urandom /dev/tty && echo ESCAPED"),
+    ("a device of the host as its input", "[ -c /dev/stdin ] && echo ESCAPED; [ -c /proc/1/fd/0 ] && echo ESCAPED"),
     ("own maps", "echo '0 0 1' > /proc/self/uid_map && echo ESCAPED; echo deny > /proc/self/setgroups && echo ESCAPED"),
     ("sparing itself from memory limits", "echo -1000 > /proc/self/oom_score_adj && echo ESCAPED"),
     // privileges

@@ -1,6 +1,7 @@
 # Run by bash outside of the sandbox, before it is made: what follows "--" becomes the process that makes it.
 # Its input is the system call filter. No descriptor of the gateway goes further, whatever it had inherited itself.
-exec 9<&0 0</dev/null
+# The input of the command is an empty pipe: the host's /dev/null would be a way to the host's device, which root could change.
+exec 9<&0 0< <(:)
 for fd in /proc/self/fd/*; do
     fd=${fd##*/}
     case $fd in

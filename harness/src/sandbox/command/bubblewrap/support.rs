@@ -15,6 +15,9 @@ pub(super) const NAMES: [&str; 3] = ["passwd", "group", "hosts"];
 pub(super) const DEVICES: [(&str, u32, u32); 6] =
     [("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0)];
 
+/// Owns them: an id that means nobody inside.
+const NOBODY: u32 = 65_534;
+
 /// Where they are.
 #[derive(Debug)]
 pub(super) struct Support {
@@ -50,6 +53,8 @@ fn make_devices(folder: PathBuf) -> io::Result<PathBuf> {
         }
         mknodat(CWD, &path, FileType::CharacterDevice, Mode::from_raw_mode(0o666), makedev(major, minor))?;
         fs::set_permissions(&path, Permissions::from_mode(0o666))?;
+        // All sandboxes share them, and none of their commands is this owner, so none can change the mode.
+        std::os::unix::fs::chown(&path, Some(NOBODY), Some(NOBODY))?;
     }
     Ok(folder)
 }
