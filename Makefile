@@ -30,6 +30,13 @@ simulate: ## Play the runtime under many seeds of faults: make simulate SEEDS=10
 	$(if $(SEED),SEED=$(SEED) TAIL=$(or $(TAIL),100000),SEEDS=$(or $(SEEDS),100000) FIRST_SEED=$(or $(FIRST_SEED),1)) \
 		cargo test --workspace --lib no_seed_breaks_a_promise -- --nocapture
 
+.PHONY: fuzz
+fuzz: ## Feed a decoder what nobody should send (needs cargo-fuzz): make fuzz TARGET=anthropic SECONDS=600
+	cp Cargo.lock fuzz/
+	mkdir -p fuzz/corpus/$(TARGET)
+	cargo fuzz run --dev --sanitizer none $(TARGET) fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- \
+		-max_total_time=$(or $(SECONDS),60) -timeout=10 -rss_limit_mb=1024 $(ARGS)
+
 .PHONY: fmt
 fmt: ## Format the sources
 	cargo fmt --all

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the tests that need more than Rust: the official LangGraph SDKs against a real gateway, the
 # conformance suite of the platform's API, the React hook in a browser, requests made from the OpenAPI document, Postgres,
-# Redis, commands in a kernel sandbox, gateways that are killed, and validators for the examples of deploy/.
+# Redis, commands in a kernel sandbox, gateways that are killed, MCP servers from npm and PyPI, and validators for the examples
+# of deploy/.
 # What they need is installed when it is missing. What cannot be installed is named, and the run fails: nothing is
 # skipped.
 #
@@ -16,7 +17,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 source ./packages.sh
 
 suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh browser/run.sh openapi/run.sh deploy/run.sh
-    postgres/run.sh redis/run.sh sandbox/run.sh cluster/run.sh)
+    postgres/run.sh redis/run.sh sandbox/run.sh cluster/run.sh mcp/run.sh)
 node_at_least=20
 missing=()
 

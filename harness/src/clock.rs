@@ -48,3 +48,8 @@ impl Clock for ManualClock {
 pub fn iso(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Micros, false)
 }
+
+/// The same with a `Z`, as memories and the console write it.
+pub fn iso_z(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Micros, true)
+}

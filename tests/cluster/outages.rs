@@ -135,3 +135,34 @@ async fn viewers_hear_of_the_end_when_the_stream_server_and_the_owner_are_gone()
     outage.end();
     web.goes_on(1, &thread).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs two servers; tests/cluster/run.sh starts them"]
+async fn viewers_on_the_other_node_follow_live_runs_while_the_stream_server_is_away() {
+    let cluster = Cluster::of(2).await;
+    let web = cluster.web.clone();
+    let (mut viewing, mut stories) = (JoinSet::new(), Vec::new());
+    for place in 0..setting("RUNS", 6) {
+        let story = Story::new(&format!("far{place}"), 120, Duration::from_millis(40));
+        let story = if place % 2 == 0 { story } else { story.after_a_tool() };
+        let thread = web.thread(0).await;
+        let run = web.background(0, &thread, &body(&story.prompt)).await;
+        viewing.spawn(join(web.clone(), 1, thread.clone(), run));
+        stories.push((thread, story));
+    }
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let outage = Server::Redis.kill();
+    // Longer than the runs: their ends come while the server is away.
+    let ended = tokio::time::timeout(Duration::from_secs(30), viewing.join_all()).await.expect("nobody waits for the server");
+    outage.end();
+    for seen in ended {
+        let (_, story) = stories.iter().find(|(thread, _)| *thread == seen.thread).expect("known");
+        seen.is_whole(story);
+        assert_eq!(seen.connections.len(), 1, "nobody was sent away: {seen:?}");
+        // What was shown meanwhile is what the server has afterwards.
+        join(web.clone(), 1, seen.thread.clone(), seen.run.clone()).await.is_whole(story);
+    }
+    for (thread, _) in &stories {
+        web.goes_on(1, thread).await;
+    }
+}

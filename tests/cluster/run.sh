@@ -14,6 +14,7 @@ start_redis
 # What the clients saw is checked once more, by a program that knows nothing of the tests.
 export DEERFLOW_HISTORIES=$servers/histories
 mkdir "$DEERFLOW_HISTORIES"
+cargo build --workspace --bins
 # One after the other: their figures are times.
 cargo test --workspace --test cluster -- --include-ignored --test-threads=1 --nocapture "$@"
 if compgen -G "$DEERFLOW_HISTORIES/*.jsonl" >/dev/null; then

@@ -31,7 +31,7 @@ impl Server {
         assert!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
     }
 
-    fn address(self) -> SocketAddr {
+    pub(crate) fn address(self) -> SocketAddr {
         let url = setting_of(match self {
             Self::Postgres => "DEERFLOW_TEST_POSTGRES_URL",
             Self::Redis => "DEERFLOW_TEST_REDIS_URL",

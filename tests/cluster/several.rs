@@ -3,11 +3,15 @@
 use std::time::{Duration, Instant};
 
 use deerflow_tests::dice::setting;
+use futures_util::{StreamExt, stream};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::follower::join;
-use crate::rig::{Cluster, Story, body, launch, messages, on_postgres, spread, text, through_redis};
+use crate::rig::{Cluster, Story, Web, body, launch, messages, on_postgres, spread, text, through_redis};
+
+/// So many runs are cancelled side by side.
+const AT_ONCE: usize = 4;
 
 #[tokio::test]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
@@ -37,31 +41,48 @@ async fn a_run_made_on_one_node_is_read_listed_and_joined_on_another() {
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
 async fn a_cancel_on_another_node_works_within_a_second() {
     let cluster = Cluster::of(2).await;
-    let web = &cluster.web;
-    let mut times = Vec::new();
-    for round in 0..setting("ROUNDS", 10) {
-        let story = Story::new("cut", 500, Duration::from_millis(20));
-        let thread = web.thread(0).await;
-        let run = web.background(0, &thread, &body(&story.prompt)).await;
-        let viewer = join(web.clone(), 1, thread.clone(), run.clone());
-        let cancel = async {
-            tokio::time::sleep(Duration::from_millis(300 + 37 * (round % 16))).await;
-            let begun = Instant::now();
-            let path = format!("/threads/{thread}/runs/{run}/cancel?wait=true&action=interrupt");
-            web.post(1, &path, &json!({})).await;
-            begun.elapsed()
-        };
-        let (seen, took) = tokio::join!(viewer, cancel);
-        times.push(took);
-        assert!(took < Duration::from_secs(1), "round {round}: {took:?}");
-        seen.is_numbered();
-        assert_eq!(seen.unnumbered, ["end"]);
-        assert_eq!(web.run(1, &thread, &run).await["status"], "interrupted");
-        let said = web.talk(1, &thread).await;
-        assert!(said.len() == 1 || story.text.starts_with(&said[1].1), "{said:?}");
-        web.goes_on(1, &thread).await;
+    let rounds = stream::iter(0..setting("ROUNDS", 12)).map(|round| cancelled_elsewhere(&cluster.web, round));
+    let mut taken: Vec<_> = rounds.buffer_unordered(AT_ONCE).collect().await;
+    taken.sort_by_key(|(took, _)| *took);
+    let times: Vec<_> = taken.iter().map(|(took, _)| *took).collect();
+    let late = taken.iter().filter(|(_, status)| status == "success").count();
+    eprintln!("cancelled on another node: {}, {late} after the end", spread(times.clone()));
+    let most = times[(times.len() * 99).div_ceil(100) - 1];
+    assert!(most < Duration::from_secs(1), "p99 {most:?}");
+    assert_eq!(cluster.model.rejections(), 0);
+}
+
+/// Cancels a run on the node that does not have it; gives how long that took, and how the run ended.
+async fn cancelled_elsewhere(web: &Web, round: u64) -> (Duration, String) {
+    let action = if round % 3 == 2 { "rollback" } else { "interrupt" };
+    // Every fourth is about to end by itself when it is cancelled.
+    let words = if round % 4 == 3 { 15 } else { 500 };
+    let story = Story::new(&format!("cut{round}"), words, Duration::from_millis(20));
+    let thread = web.thread(0).await;
+    let run = web.background(0, &thread, &body(&story.prompt)).await;
+    let viewer = join(web.clone(), 1, thread.clone(), run.clone());
+    let cancel = async {
+        tokio::time::sleep(Duration::from_millis(300 + 37 * (round % 16))).await;
+        let begun = Instant::now();
+        let path = format!("/threads/{thread}/runs/{run}/cancel?wait=true&action={action}");
+        let (status, told) = web.try_ask(1, Method::POST, &path, &json!({})).await.expect("answer");
+        assert!(!status.is_server_error(), "round {round}: {status} {told}");
+        (begun.elapsed(), status)
+    };
+    let (seen, (took, status)) = tokio::join!(viewer, cancel);
+    assert_eq!(seen.unnumbered, ["end"], "round {round}");
+    seen.is_numbered();
+    let ended = web.ended(1, &thread, &run).await.map_or_else(|| "gone".to_owned(), |run| text(&run["status"]).to_owned());
+    let said = web.talk(1, &thread).await;
+    match &*ended {
+        "success" => assert_eq!(said, story.talk(), "round {round}"),
+        "interrupted" => assert!(said.len() == 1 || story.text.starts_with(&said[1].1), "round {round}: {said:?}"),
+        "gone" => assert!(action == "rollback" && said.is_empty(), "round {round}: {said:?}"),
+        other => panic!("round {round}: {other}"),
     }
-    eprintln!("cancelled on another node: {}", spread(times));
+    assert!(words < 500 || (ended != "success" && status.is_success()), "round {round}: {status}, {ended}");
+    web.goes_on(1, &thread).await;
+    (took, ended)
 }
 
 #[tokio::test]

@@ -45,7 +45,9 @@ async fn when_the_owner_is_killed_the_client_gets_the_rest_from_others() {
 async fn an_owner_that_was_frozen_writes_nothing_more() {
     let cluster = Cluster::of(3).await;
     let web = cluster.web.clone();
-    let story = Story::new("frozen", 200, Duration::from_millis(100));
+    let away = setting("FROZEN_SECONDS", 15);
+    let words = usize::try_from(away * 10 + 50).expect("few");
+    let story = Story::new("frozen", words, Duration::from_millis(100));
     let thread = web.thread(0).await;
     let run = web.background(0, &thread, &body(&story.prompt)).await;
     let mut viewers = JoinSet::new();
@@ -53,7 +55,7 @@ async fn an_owner_that_was_frozen_writes_nothing_more() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     let frozen = Instant::now();
     cluster.nodes[0].freeze().expect("frozen");
-    tokio::time::sleep(Duration::from_secs(15)).await;
+    tokio::time::sleep(Duration::from_secs(away)).await;
     cluster.nodes[0].thaw().expect("thawed");
     // The thawed one serves viewers, too, and gets what the others make.
     viewers.spawn(join(web.clone(), 0, thread.clone(), run.clone()));

@@ -1,8 +1,12 @@
 //! The gateway as its clients meet it: the real binary, over HTTP. The folders mirror the routes.
 
+mod acp;
+mod agents;
 mod bad_input;
+mod containers;
 mod gateway_process;
 mod health;
+mod mcp;
 mod models;
 mod redis;
 mod reload;
@@ -10,6 +14,7 @@ mod restart;
 mod rig;
 mod runs;
 mod secrets;
+mod skills;
 mod spans;
 mod start;
 mod store;

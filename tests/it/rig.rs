@@ -60,11 +60,24 @@ impl Rig {
 
     /// A gateway whose agent can run commands.
     pub(crate) async fn with_commands(sandbox: &str) -> Self {
+        Self::with_commands_in(sandbox, &[]).await
+    }
+
+    /// The same with these further variables.
+    pub(crate) async fn with_commands_in(sandbox: &str, variables: &[(&str, &str)]) -> Self {
         let with_bash = |base_url: &str| {
             let usual = config(base_url, "");
             usual.replace("sandbox: {use: local}\n", &format!("  - {{name: bash, group: files, use: sandbox.bash}}\nsandbox: {sandbox}\n"))
         };
-        Self::configured(with_bash, &[]).await
+        Self::configured(with_bash, variables).await
+    }
+
+    /// A gateway whose agent has these further tools, each a line of YAML, and whose configuration ends with `sections`.
+    pub(crate) async fn with_tools(tools: &[String], sections: &str) -> Self {
+        let entries: String = tools.iter().map(|tool| format!("  - {tool}\n")).collect();
+        let with_tools =
+            |base_url: &str| config(base_url, sections).replace("sandbox: {use: local}\n", &format!("{entries}sandbox: {{use: local}}\n"));
+        Self::configured(with_tools, &[]).await
     }
 
     async fn configured(config: impl FnOnce(&str) -> String, variables: &[(&str, &str)]) -> Self {

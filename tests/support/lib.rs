@@ -1,6 +1,7 @@
 //! What the integration tests, the SDK tests and the benchmark share: a scripted model, an SSE reader, a gateway process.
 
 pub mod dice;
+pub mod fake_engine;
 pub mod fault_proxy;
 pub mod gateway;
 pub mod history;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use harness::runtime::memory::{InvalidOption, MemoryNodeBell, MemoryOptions, MemoryStreamBridge};
 use harness::runtime::runs::NodeBell;
-use harness::runtime::stream_bridge::StreamBridge;
+use harness::runtime::stream_bridge::{StreamBridge, StreamLog};
 use harness::runtime::tasks::Tasks;
 
 use crate::redis::{BadAddress, RedisNodeBell, RedisOptions, RedisStreamBridge};
@@ -37,11 +37,11 @@ pub enum FactoryError {
     BadAddress(#[from] BadAddress),
 }
 
-/// The bridge that `config` asks for, not yet started.
-pub fn stream_bridge(config: StreamBridgeConfig) -> Result<Arc<dyn StreamBridge>, FactoryError> {
+/// The bridge that `config` asks for, not yet started. What it cannot keep goes to `log`.
+pub fn stream_bridge(config: StreamBridgeConfig, log: Arc<dyn StreamLog>) -> Result<Arc<dyn StreamBridge>, FactoryError> {
     match config {
-        StreamBridgeConfig::Memory(options) => Ok(Arc::new(MemoryStreamBridge::new(options)?)),
-        StreamBridgeConfig::Redis(options) => Ok(Arc::new(RedisStreamBridge::new(options)?)),
+        StreamBridgeConfig::Memory(options) => Ok(Arc::new(MemoryStreamBridge::with_log(options, log)?)),
+        StreamBridgeConfig::Redis(options) => Ok(Arc::new(RedisStreamBridge::with_log(options, log)?)),
     }
 }
 
@@ -55,11 +55,17 @@ pub fn node_bell(config: &StreamBridgeConfig, tasks: Tasks) -> Result<Arc<dyn No
 
 #[cfg(test)]
 mod tests {
+    use harness::runtime::memory::MemoryStores;
+
     use super::*;
+
+    fn made(config: StreamBridgeConfig) -> Result<Arc<dyn StreamBridge>, FactoryError> {
+        stream_bridge(config, Arc::new(MemoryStores::new()))
+    }
 
     #[test]
     fn the_default_is_a_memory_bridge() {
-        let bridge = stream_bridge(StreamBridgeConfig::default()).expect("the defaults are valid");
+        let bridge = made(StreamBridgeConfig::default()).expect("the defaults are valid");
         assert!(format!("{bridge:?}").starts_with("MemoryStreamBridge"));
     }
 
@@ -67,8 +73,8 @@ mod tests {
     fn neither_a_redis_bridge_nor_a_bad_address_shows_its_password() {
         let redis = |url: &str| StreamBridgeConfig::Redis(RedisOptions::at(url));
         let config = redis("rediss://ann:hunter2@example.org/1");
-        let bridge = stream_bridge(config.clone()).expect("an address");
-        let error = stream_bridge(redis("http://ann:hunter2@example.org")).expect_err("no address");
+        let bridge = made(config.clone()).expect("an address");
+        let error = made(redis("http://ann:hunter2@example.org")).expect_err("no address");
         assert!(!format!("{config:?} {bridge:?} {error:?} {error}").contains("hunter2"));
         assert!(error.to_string().contains("stream_bridge.redis_url"));
     }
@@ -76,7 +82,7 @@ mod tests {
     #[test]
     fn an_option_of_zero_is_refused_by_its_name() {
         let options = MemoryOptions { max_events: 0, ..MemoryOptions::default() };
-        let error = stream_bridge(StreamBridgeConfig::Memory(options)).expect_err("nothing could be kept");
+        let error = made(StreamBridgeConfig::Memory(options)).expect_err("nothing could be kept");
         assert_eq!(error.to_string(), "stream_bridge.memory.max_events must be greater than zero");
     }
 }

@@ -25,6 +25,8 @@ pub struct ApiKey {
     pub user_id: String,
     /// What its owner calls it.
     pub name: Option<String>,
+    /// Whether who acts with it manages the installation.
+    pub is_admin: bool,
     /// When it was made.
     pub created_at: DateTime<Utc>,
     /// When it ends.
@@ -99,18 +101,29 @@ pub async fn recognize(store: &Arc<dyn ApiKeyStore>, sent: &str, at: DateTime<Ut
     Ok(Some(key).filter(|key| is_it && key.is_valid(at)))
 }
 
+/// What a key is for besides acting for its user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rights {
+    /// Nothing else.
+    User,
+    /// Managing the installation.
+    Admin,
+}
+
 /// A new key of `user`, kept in `store`.
 pub async fn issue(
     store: &dyn ApiKeyStore,
     user: &str,
+    rights: Rights,
     name: Option<String>,
     expires_at: Option<DateTime<Utc>>,
     at: DateTime<Utc>,
 ) -> Result<(ApiKey, SecretString), StoreError> {
     let NewKey { key_id, key, hash } = NewKey::generate();
-    let kept = ApiKey { key_id, user_id: user.to_owned(), name, created_at: at, expires_at, revoked_at: None };
-    store.create(kept.clone(), hash).await?;
     debug_assert!(id_of(key.expose_secret()).is_some());
+    let is_admin = rights == Rights::Admin;
+    let kept = ApiKey { key_id, user_id: user.to_owned(), name, is_admin, created_at: at, expires_at, revoked_at: None };
+    store.create(kept.clone(), hash).await?;
     Ok((kept, key))
 }
 
@@ -157,7 +170,7 @@ mod tests {
     #[tokio::test]
     async fn only_the_whole_key_is_recognized_while_it_is_valid() {
         let store: Arc<dyn ApiKeyStore> = Arc::new(MemoryApiKeyStore::default());
-        let (kept, key) = issue(&*store, "ann", None, Some(at(10)), at(0)).await.unwrap();
+        let (kept, key) = issue(&*store, "ann", Rights::User, None, Some(at(10)), at(0)).await.unwrap();
         let key = key.expose_secret().to_owned();
         let user = async |sent: &str, n| recognize(&store, sent, at(n)).await.unwrap().map(|key| key.user_id);
         assert_eq!(user(&key, 9).await.as_deref(), Some("ann"));

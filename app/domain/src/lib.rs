@@ -10,6 +10,7 @@ pub mod memory;
 pub mod operations;
 pub mod threads;
 pub mod upkeep;
+pub mod usage;
 
 #[cfg(any(test, feature = "testkit"))]
 pub mod testkit;

@@ -10,6 +10,7 @@ pub mod feedback;
 pub mod items;
 pub mod thread_search;
 pub mod upkeep;
+pub mod usage;
 
 use std::sync::Arc;
 

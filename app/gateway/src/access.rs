@@ -10,7 +10,7 @@ use deerflow_domain::api_keys::{ApiKeyStore, PREFIX, recognize};
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use harness::clock::Clock;
-use harness::runtime::actor_context::{ActorContext, DEFAULT_USER_ID};
+use harness::runtime::actor_context::{ActorContext, DEFAULT_USER_ID, current};
 
 use crate::error::ApiError;
 
@@ -25,12 +25,25 @@ pub enum KeyRule {
     Required,
 }
 
+/// The scope of those who manage the installation.
+pub const ADMIN: &str = "admin";
+
+/// Refuses everybody who does not manage the installation: that is the default user, and whoever has the scope for it.
+pub(crate) fn require_admin(refusal: &str) -> Result<(), ApiError> {
+    if is_admin() { Ok(()) } else { Err(ApiError::Forbidden(refusal.to_owned())) }
+}
+
+/// Whether who acts manages the installation.
+pub(crate) fn is_admin() -> bool {
+    current().is_some_and(|actor| actor.user_id == DEFAULT_USER_ID || actor.scopes.iter().any(|scope| scope == ADMIN))
+}
+
 /// The address of the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer(pub IpAddr);
 
 /// What needs no key anywhere.
-const OPEN: [&str; 5] = ["/", "/ok", "/health", "/ready", "/info"];
+const OPEN: [&str; 7] = ["/", "/ok", "/health", "/ready", "/info", "/api/v1/auth/setup-status", "/api/v1/auth/providers"];
 /// What probes ask for while stores are down: no key is looked up for it.
 const PROBED: [&str; 2] = ["/health", "/ready"];
 /// Failures at once, and then one in so many seconds.
@@ -73,12 +86,14 @@ impl Access {
         if PROBED.contains(&path) {
             return Ok(anybody("probe"));
         }
-        let Some(sent) = sent(headers) else {
+        let sent = sent(headers).filter(|sent| rules.rule == KeyRule::Required || !is_langsmiths(sent));
+        let Some(sent) = sent else {
             let is_open = rules.rule == KeyRule::Optional || OPEN.contains(&path);
             return if is_open { Ok(anybody("loopback")) } else { Err(ApiError::NotSignedIn("Missing API key".to_owned())) };
         };
         if let Some(key) = recognize(&rules.keys, sent, rules.clock.now()).await? {
-            return Ok(ActorContext { auth_source: Some("api_key".to_owned()), ..ActorContext::user(key.user_id) });
+            let scopes = key.is_admin.then(|| ADMIN.to_owned()).into_iter().collect();
+            return Ok(ActorContext { auth_source: Some("api_key".to_owned()), scopes, ..ActorContext::user(key.user_id) });
         }
         Err(rules.failed(sent, peer))
     }
@@ -105,6 +120,11 @@ impl Rules {
 
 fn anybody(source: &str) -> ActorContext {
     ActorContext { auth_source: Some(source.to_owned()), ..ActorContext::user(DEFAULT_USER_ID) }
+}
+
+/// Whether it is a key for LangSmith: the platform's clients send the one that they find in their environment, wherever they call.
+fn is_langsmiths(sent: &str) -> bool {
+    ["lsv2_", "ls__"].iter().any(|prefix| sent.starts_with(prefix))
 }
 
 /// The key in the headers, as clients of the platform send it. One that is not text is a wrong one.

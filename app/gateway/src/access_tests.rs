@@ -1,7 +1,7 @@
 //! Keys in headers, under each of the rules.
 
 use axum::http::{HeaderName, HeaderValue};
-use deerflow_domain::api_keys::{MemoryApiKeyStore, issue};
+use deerflow_domain::api_keys::{MemoryApiKeyStore, Rights, issue};
 use harness::clock::ManualClock;
 use secrecy::ExposeSecret;
 
@@ -16,7 +16,7 @@ struct Rig {
 async fn rig(rule: KeyRule) -> Rig {
     let clock = ManualClock::starting_at(chrono::DateTime::UNIX_EPOCH);
     let keys: Arc<dyn ApiKeyStore> = Arc::new(MemoryApiKeyStore::default());
-    let (_, key) = issue(&*keys, "ann", None, None, clock.now()).await.unwrap();
+    let (_, key) = issue(&*keys, "ann", Rights::User, None, None, clock.now()).await.unwrap();
     Rig { access: Access::new(rule, keys, Arc::new(clock)), key: key.expose_secret().to_owned() }
 }
 
@@ -50,6 +50,13 @@ async fn a_key_acts_for_its_user_in_either_header() {
             assert_eq!(rig.ask(probe, &[("x-api-key", "x")]).await, Ok(DEFAULT_USER_ID.to_owned()), "{probe}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_key_that_clients_send_unasked_is_none_where_none_is_needed() {
+    let langsmith = [("x-api-key", "lsv2_pt_0123456789abcdef")];
+    assert_eq!(rig(KeyRule::Optional).await.ask("/threads", &langsmith).await, Ok(DEFAULT_USER_ID.to_owned()));
+    assert_eq!(rig(KeyRule::Required).await.ask("/threads", &langsmith).await, Err(401));
 }
 
 #[tokio::test]

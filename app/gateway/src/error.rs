@@ -2,6 +2,7 @@
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use harness::agents::custom::CustomAgentError;
 use harness::ids::RunId;
 use harness::runtime::agent::UnknownAssistant;
 use harness::runtime::checkpoint::CheckpointError;
@@ -9,6 +10,8 @@ use harness::runtime::runs::RunError;
 use harness::runtime::runs::store::{AdmitError, Known, StoreError};
 use harness::runtime::stream_bridge::BridgeError;
 use harness::sandbox::{Fault, FileError};
+use harness::skills::SkillError;
+use harness::skills::archive::ArchiveError;
 use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
@@ -158,6 +161,9 @@ pub enum ApiError {
     /// Nothing can be written any more.
     #[error("{0}")]
     NotWritable(String),
+    /// A thread is deleted, but for its files.
+    #[error("Thread {0} is deleted, but some of its files could not be removed. Delete it again, or wait for the next sweep.")]
+    FilesLeft(String),
     /// Our fault.
     #[error("{0}")]
     Internal(String),
@@ -194,7 +200,7 @@ impl ApiError {
             Self::QueueFull(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotWritable(_) => StatusCode::INSUFFICIENT_STORAGE,
-            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::FilesLeft(_) | Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
@@ -273,9 +279,32 @@ impl From<FileError> for ApiError {
     }
 }
 
+impl From<SkillError> for ApiError {
+    fn from(error: SkillError) -> Self {
+        let text = sentence(&error.to_string());
+        match error {
+            SkillError::NotFound(_) => Self::NotFound(text),
+            SkillError::Exists(_) => Self::Conflict(text),
+            SkillError::Archive(ArchiveError::Disk(fault)) | SkillError::Disk(fault) => match fault {
+                Fault::NoSpace | Fault::ReadOnly => Self::NotWritable(text),
+                _ => Self::Internal(text),
+            },
+            SkillError::Frontmatter(_) | SkillError::Archive(_) | SkillError::Refused(_) => Self::BadRequest(text),
+            _ => Self::Internal(text),
+        }
+    }
+}
+
+/// The text with a capital letter, as people read it.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().collect::<String>() + letters.as_str()).unwrap_or_default()
+}
+
 impl From<CheckpointError> for ApiError {
     fn from(error: CheckpointError) -> Self {
         match error {
+            CheckpointError::Store(error) => error.into(),
             CheckpointError::StorageFull => Self::NotWritable(error.to_string()),
             _ => Self::Internal(error.to_string()),
         }
@@ -290,6 +319,18 @@ impl From<UnknownAssistant> for ApiError {
             UnknownAssistant::InvalidName(_) => Self::Unprocessable(error.to_string()),
             UnknownAssistant::Unusable { .. } => Self::BadRequest(error.to_string()),
             _ => Self::Internal(error.to_string()),
+        }
+    }
+}
+
+impl From<CustomAgentError> for ApiError {
+    fn from(error: CustomAgentError) -> Self {
+        match error {
+            CustomAgentError::TooLarge { .. } => Self::Unprocessable(error.to_string()),
+            CustomAgentError::TooMany(_) | CustomAgentError::Contended(_) | CustomAgentError::Unreadable { .. } => {
+                Self::Conflict(error.to_string())
+            }
+            _ => Self::Unavailable(error.to_string()),
         }
     }
 }

@@ -22,6 +22,7 @@ pub mod webhooks;
 pub mod wire;
 
 mod assistants;
+mod bill;
 mod cors;
 mod edge;
 mod expiry;
@@ -33,7 +34,7 @@ mod routes;
 mod serve;
 mod stall;
 
-pub use expiry::sweep_threads;
+pub use expiry::{sweep_files, sweep_threads};
 pub use router::router;
 pub use serve::{ServeOptions, serve};
 pub use state::GatewayState;

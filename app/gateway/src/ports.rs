@@ -1,14 +1,17 @@
 //! What the gateway asks of others besides the kernel's ports: the configuration as clients may see it, and a thread's files.
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use harness::agents::aids::{Polisher, Suggester};
+use harness::config::ExtensionsError;
+use harness::documents::DocumentReader;
 use harness::ids::ThreadId;
 use harness::middlewares::summarization::Compactor;
-use harness::models::ModelFacts;
+use harness::models::{ModelFacts, Pricing};
 use harness::runtime::runs::ThreadTtl;
-use harness::sandbox::{FileHome, ThreadFiles};
+use harness::sandbox::{Fault, FileHome, LeftThread, ThreadFiles};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -74,6 +77,12 @@ pub trait CatalogView: Send + Sync + fmt::Debug {
     fn memory(&self) -> MemoryView;
     /// Upload limits.
     fn uploads(&self) -> UploadLimits;
+    /// What the tokens of a model entry cost, where the configuration says so.
+    fn pricing(&self, model: &str) -> Option<Pricing>;
+    /// What turns uploaded documents into Markdown; none where they stay as they are.
+    fn documents(&self) -> Option<Arc<dyn DocumentReader>> {
+        None
+    }
     /// How long new threads stay after their last change, where nobody says; for ever when absent.
     fn thread_ttl(&self) -> Option<ThreadTtl> {
         None
@@ -84,10 +93,48 @@ pub trait CatalogView: Send + Sync + fmt::Debug {
 pub trait AidsView: Send + Sync + fmt::Debug {
     /// Shortens what the entry `model` sees of a thread, or the default one.
     fn compactor(&self, model: Option<&str>) -> Option<Compactor>;
+    /// What a thread takes of the window of the entry `model`, or of the default one; also where nothing is shortened.
+    fn ruler(&self, model: Option<&str>) -> Compactor;
     /// Offers follow-up questions.
     fn suggester(&self) -> Option<Suggester>;
     /// Rewrites drafts.
     fn polisher(&self) -> Option<Polisher>;
+}
+
+/// A change of the configured MCP servers.
+pub type McpChange = Box<dyn FnOnce(&mut Map<String, Value>) -> Result<(), McpPortError> + Send>;
+
+/// Why the MCP servers could not be read or changed. The texts are for clients.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum McpPortError {
+    /// The change was not allowed.
+    #[error("{0}")]
+    Refused(String),
+    /// There is no such server.
+    #[error("{0}")]
+    Unknown(String),
+    /// The file cannot be used.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<ExtensionsError> for McpPortError {
+    fn from(error: ExtensionsError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+/// The configured MCP servers, as they are written: with `$VARIABLE`s and secrets.
+#[async_trait]
+pub trait McpPort: Send + Sync + fmt::Debug {
+    /// All of them, by name.
+    async fn servers(&self) -> Result<Map<String, Value>, McpPortError>;
+    /// Changes them, whole or not at all, and gives what is stored then.
+    async fn change(&self, change: McpChange) -> Result<Map<String, Value>, McpPortError>;
+    /// Ends all conversations with them and forgets what tools they have.
+    async fn reset(&self);
+    /// The programs that may be configured over HTTP.
+    fn launchers(&self) -> Vec<String>;
 }
 
 /// The figures of this process.
@@ -108,6 +155,20 @@ pub trait ThreadFilesPort: Send + Sync + fmt::Debug {
     fn thread(&self, user: &str, thread: &ThreadId) -> ThreadFiles;
     /// Removes everything the thread has, sandbox included. Idempotent.
     async fn delete_thread(&self, user: &str, thread: &ThreadId) -> Result<(), ThreadFilesError>;
+    /// Notes that the thread's row is about to be removed, so that its files are found even if this process dies in between; or that
+    /// it stays after all.
+    async fn note_removal(&self, user: &str, thread: &ThreadId, is_removed: bool) -> Result<(), ThreadFilesError>;
+    /// Removes what removals left that broke off, and gives the threads that were noted: what those have is theirs to
+    /// [remove](Self::delete_left) whose row is gone.
+    async fn sweep(&self) -> Result<Vec<LeftThread>, ThreadFilesError>;
+    /// Removes what such a thread has left.
+    async fn delete_left(&self, left: LeftThread) -> Result<(), ThreadFilesError>;
+}
+
+impl From<Fault> for ThreadFilesError {
+    fn from(fault: Fault) -> Self {
+        Self(fault.to_string())
+    }
 }
 
 /// Files alone, with no sandbox to end.
@@ -118,7 +179,21 @@ impl ThreadFilesPort for FileHome {
     }
 
     async fn delete_thread(&self, user: &str, thread: &ThreadId) -> Result<(), ThreadFilesError> {
-        let removed = FileHome::thread(self, user, thread).remove_all().await;
-        removed.map(|_| ()).map_err(|fault| ThreadFilesError(fault.to_string()))
+        FileHome::thread(self, user, thread).remove_all().await?;
+        Ok(())
+    }
+
+    async fn note_removal(&self, user: &str, thread: &ThreadId, is_removed: bool) -> Result<(), ThreadFilesError> {
+        let files = FileHome::thread(self, user, thread);
+        Ok(if is_removed { files.note_removal().await } else { files.forget_removal().await }?)
+    }
+
+    async fn sweep(&self) -> Result<Vec<LeftThread>, ThreadFilesError> {
+        Ok(FileHome::sweep(self).await?)
+    }
+
+    async fn delete_left(&self, left: LeftThread) -> Result<(), ThreadFilesError> {
+        FileHome::remove_left(self, left).await?;
+        Ok(())
     }
 }

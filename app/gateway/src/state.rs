@@ -7,20 +7,24 @@ use deerflow_domain::crons::CronStore;
 use deerflow_domain::feedback::FeedbackStore;
 use deerflow_domain::items::Items;
 use deerflow_domain::threads::ThreadStore;
+use deerflow_domain::usage::UsageStore;
+use harness::agents::custom::CustomAgents;
 use harness::clock::Clock;
 use harness::ids::IdSource;
 use harness::memory::Memories;
+use harness::models::Till;
 use harness::runtime::agent::AgentResolver;
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::runs::RunsFacade;
-use harness::runtime::runs::store::{RequestStore, RunEventStore};
+use harness::runtime::runs::store::{RequestStore, RunEventStore, WebhookOutbox};
 use harness::runtime::tasks::Tasks;
+use harness::skills::Skills;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
 use crate::health::Health;
 use crate::metrics::Counted;
-use crate::ports::{AidsView, CatalogView, MetricsView, ThreadFilesPort};
+use crate::ports::{AidsView, CatalogView, McpPort, MetricsView, ThreadFilesPort};
 use crate::visitors::Visitors;
 use crate::webhooks::WebhookPolicy;
 
@@ -33,8 +37,14 @@ pub struct GatewayState {
     pub threads: Arc<dyn ThreadStore>,
     /// What users think of answers.
     pub feedback: Arc<dyn FeedbackStore>,
+    /// What users' runs add up to, and what they pay for besides.
+    pub usage: Arc<dyn UsageStore>,
     /// What is remembered about users.
     pub memories: Memories,
+    /// What agents know how to do.
+    pub skills: Skills,
+    /// Agents that users made.
+    pub custom_agents: Arc<dyn CustomAgents>,
     /// Items of the platform's store.
     pub items: Arc<Items>,
     /// Runs by the clock.
@@ -53,8 +63,12 @@ pub struct GatewayState {
     pub info: Arc<dyn CatalogView>,
     /// What models do beside the conversation.
     pub aids: Arc<dyn AidsView>,
+    /// The MCP servers.
+    pub mcp: Arc<dyn McpPort>,
     /// Files of threads.
     pub files: Arc<dyn ThreadFilesPort>,
+    /// Calls that tell of runs' ends and were not taken yet.
+    pub outbox: Arc<dyn WebhookOutbox>,
     /// Where runs may tell of their end.
     pub webhooks: WebhookPolicy,
     /// How the parts do that runs need.
@@ -79,4 +93,11 @@ pub struct GatewayState {
     pub started_at: chrono::DateTime<chrono::Utc>,
     /// Cancelled when the server stops; open streams abort on it.
     pub shutdown: CancellationToken,
+}
+
+impl GatewayState {
+    /// Where is booked what models are asked beside runs.
+    pub(crate) fn till(&self) -> Till {
+        Till { events: self.events.clone(), ledger: self.usage.clone(), clock: self.clock.clone(), ids: self.ids.clone() }
+    }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use harness::ids::ThreadId;
 use harness::runtime::runs::RunStatus;
 
 /// DeerFlow's backend.
@@ -22,6 +23,8 @@ pub struct Cli {
 pub enum Command {
     /// Serve the API.
     Serve(ServeArgs),
+    /// Talk to the agent at this terminal, without a server.
+    Chat(ChatArgs),
     /// Look after config.yaml.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -37,6 +40,52 @@ pub enum Command {
     Webhooks(WebhooksCommand),
     /// Check everything a start needs, and say how to mend it.
     Doctor(FileArgs),
+    /// Read a document from standard input and write its Markdown to standard output: what the server starts for each document.
+    #[command(hide = true)]
+    ConvertDocument {
+        /// Its ending: pdf, docx and the like.
+        kind: String,
+    },
+}
+
+/// What to talk about, and how. Without a message a conversation begins; what is piped in is one message.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ChatArgs {
+    /// What to say.
+    pub message: Vec<String>,
+    /// Go on with this thread.
+    #[arg(long, value_name = "ID", conflicts_with = "continue")]
+    pub thread: Option<ThreadId>,
+    /// Go on with the thread that was last changed.
+    #[arg(long = "continue")]
+    pub r#continue: bool,
+    /// The model entry to ask.
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// The custom agent to ask.
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// How hard the model thinks, where it can be told.
+    #[arg(long, value_name = "EFFORT")]
+    pub reasoning: Option<String>,
+    /// Answer without thinking first, where the model can.
+    #[arg(long)]
+    pub no_thinking: bool,
+    /// Plan with a list of things to do.
+    #[arg(long)]
+    pub plan: bool,
+    /// Allow the agent to hand tasks to others.
+    #[arg(long)]
+    pub subagents: bool,
+    /// Most steps of an answer.
+    #[arg(long, value_name = "STEPS", default_value_t = 100)]
+    pub recursion_limit: u64,
+    /// Print every event as a line of JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Which configuration is meant.
+    #[command(flatten)]
+    pub file: FileArgs,
 }
 
 /// What can be done with the configuration.
@@ -64,6 +113,9 @@ pub enum KeysCommand {
         /// When it ends: 90d, 12h, 2027-01-31 or a date-time; never when left out.
         #[arg(long)]
         expires: Option<String>,
+        /// Its user manages the installation with it: skills and MCP servers.
+        #[arg(long)]
+        admin: bool,
         /// Which configuration is meant.
         #[command(flatten)]
         file: FileArgs,
@@ -233,7 +285,7 @@ impl WebhooksCommand {
 #[derive(Debug, Clone, Default, Args)]
 pub struct FileArgs {
     /// The file; else DEER_FLOW_CONFIG_PATH, else config.yaml here or in the directory above.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
 }
 
@@ -269,5 +321,18 @@ mod tests {
         assert_eq!(cli.serve.port, Some(9000));
         let cli = Cli::parse_from(["deerflow", "serve", "--config", "a.yaml"]);
         assert!(matches!(cli.command, Some(Command::Serve(args)) if args.file.config.is_some()));
+    }
+
+    #[test]
+    fn the_file_may_be_named_before_the_command() {
+        for words in [
+            ["--config", "a.yaml", "config", "check"],
+            ["config", "--config", "a.yaml", "check"],
+            ["config", "check", "--config", "a.yaml"],
+        ] {
+            let cli = Cli::parse_from(["deerflow"].into_iter().chain(words));
+            let Some(Command::Config(ConfigCommand::Check(args))) = cli.command else { panic!("{words:?} checks nothing") };
+            assert_eq!(args.config, Some(PathBuf::from("a.yaml")), "{words:?}");
+        }
     }
 }

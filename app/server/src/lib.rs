@@ -8,5 +8,6 @@ pub mod fail_points;
 pub mod lifecycle;
 pub mod metrics;
 pub mod serve;
+pub mod talk;
 pub mod telemetry;
 pub mod wiring;

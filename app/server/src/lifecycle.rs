@@ -1,15 +1,14 @@
 //! The end of a process: one signal asks politely, a second one insists.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use harness::runtime::fail_points;
 use harness::runtime::runs::RunsFacade;
-use harness::runtime::stream_bridge::StreamBridge;
-use harness::runtime::tasks::Tasks;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use crate::wiring::App;
 
 /// How long what is left may take to write where it stands.
 const END_GRACE: Duration = Duration::from_secs(3);
@@ -36,10 +35,17 @@ pub async fn watch_signals(shutdown: CancellationToken) -> std::io::Result<()> {
     std::process::exit(130);
 }
 
-/// Ends the runtime in order: no new runs, those at work given time until `deadline`, then given back. What they say until then reaches viewers on
-/// other nodes, so the bridge closes last; viewers here were aborted with the server, so that they come back elsewhere.
-pub async fn wind_down(runs: &Arc<RunsFacade>, bridge: &Arc<dyn StreamBridge>, tasks: &Tasks, deadline: Instant) {
-    tasks.token().cancel();
+/// Ends the runtime in order: no new runs, those at work given time until `deadline`, then given back; beside them what is learned
+/// from threads has a time of its own. What runs say until then reaches viewers on other nodes, so the bridge closes after them; viewers
+/// here were aborted with the server, so that they come back elsewhere. The stores end last.
+pub async fn wind_down(app: &App, deadline: Instant) {
+    app.tasks.token().cancel();
+    tokio::join!(end_runs(app, deadline), app.lessons.shut_down());
+    app.bridge.close().await;
+    app.store_tasks.shut_down().await;
+}
+
+async fn end_runs(App { runs, tasks, .. }: &App, deadline: Instant) {
     if tokio::time::timeout_at(deadline, no_live_runs(runs)).await.is_err() {
         tracing::warn!(runs = runs.live_runs(), "runs still at work are given back, for the next start or another node");
     }
@@ -49,7 +55,6 @@ pub async fn wind_down(runs: &Arc<RunsFacade>, bridge: &Arc<dyn StreamBridge>, t
         tracing::error!(tasks = tasks.alive(), "some work did not end in time; the next start recovers it");
     }
     fail_points::pass("shutdown.work-over");
-    bridge.close().await;
 }
 
 async fn no_live_runs(runs: &RunsFacade) {

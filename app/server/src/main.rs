@@ -3,14 +3,15 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use deerflow_server::cli::{Cli, Command, FileArgs, KeysCommand, ServeArgs};
+use deerflow_server::cli::{ChatArgs, Cli, Command, FileArgs, KeysCommand, ServeArgs};
 use deerflow_server::commands;
 use deerflow_server::commands::doctor::Probes;
 use deerflow_server::commands::operations::Operations;
 use deerflow_server::config::{ConfigHandle, Environment, Settings, load};
 use deerflow_server::wiring::probes::{AskRedis, KnownProvider, LookAtDatabase, TrySandbox};
-use deerflow_server::{serve, telemetry, wiring};
+use deerflow_server::{serve, talk, telemetry, wiring};
 use harness::clock::{Clock, SystemClock};
+use harness::documents::{DocumentKind, worker};
 use harness::runtime::tasks::Tasks;
 
 #[global_allocator]
@@ -28,12 +29,17 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
-    // Exports .env, so it comes before the runtime's threads.
-    let environment = Environment::from_process()?;
+    let command = cli.command.unwrap_or(Command::Serve(cli.serve));
+    // Exports .env, so it comes before the runtime's threads; a worker has nothing of it.
+    let environment = match &command {
+        Command::ConvertDocument { .. } => Environment::of("/", None::<(String, String)>),
+        _ => Environment::from_process()?,
+    };
     #[cfg(feature = "fail-points")]
     deerflow_server::fail_points::arm(&environment)?;
-    match cli.command.unwrap_or(Command::Serve(cli.serve)) {
+    match command {
         Command::Serve(args) => runtime()?.block_on(serve(args, environment)),
+        Command::Chat(args) => chat(args, environment),
         Command::Config(command) => commands::config::run(&command, &environment, &mut commands::config::stdout()),
         Command::Keys(command) => runtime()?.block_on(keys(command, environment)),
         Command::Nodes(args) => runtime()?
@@ -43,6 +49,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Webhooks(command) => runtime()?.block_on(operate(command.file(), environment, async |operations| {
             operations.webhooks(&command, &mut commands::config::stdout()).await
         })),
+        Command::ConvertDocument { kind } => convert(&kind),
         Command::Doctor(args) => runtime()?.block_on(async {
             let mut out = std::io::stdout();
             let probes = Probes {
@@ -54,6 +61,21 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
             commands::doctor::run(&args, &environment, probes, &mut out).await
         }),
     }
+}
+
+fn chat(args: ChatArgs, environment: Environment) -> anyhow::Result<ExitCode> {
+    let runtime = runtime()?;
+    let done = runtime.block_on(talk::run(args, environment));
+    // Nothing that is left has anything to say any more.
+    runtime.shutdown_background();
+    done
+}
+
+/// Without the runtime, whose threads would keep the rights that the worker gives up.
+fn convert(kind: &str) -> anyhow::Result<ExitCode> {
+    let kind = DocumentKind::parse(kind).ok_or_else(|| anyhow::anyhow!("{kind} is no kind of document"))?;
+    worker::work(kind, std::io::stdin().lock(), std::io::stdout().lock())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn keys(command: KeysCommand, environment: Environment) -> anyhow::Result<ExitCode> {

@@ -83,21 +83,31 @@ fn install() -> Option<PrometheusHandle> {
 /// Measures the lives of runs.
 #[derive(Debug, Default)]
 pub struct RunMeter {
-    started: Mutex<HashMap<RunId, Instant>>,
+    /// The attempts that are at work here, and since when.
+    started: Mutex<HashMap<RunId, (u32, Instant)>>,
 }
 
 impl RunMeter {
     /// An attempt after the first begins anew.
-    fn began(&self, run: &RunId) {
-        if self.started.lock().insert(run.clone(), Instant::now()).is_none() {
+    fn began(&self, run: &RunId, attempt: u32) {
+        if self.started.lock().insert(run.clone(), (attempt, Instant::now())).is_none() {
             gauge!("deerflow_runs_active").increment(1.0);
+        }
+    }
+
+    /// An attempt goes on elsewhere, or not at all. The next one may be at work here already.
+    fn left(&self, run: &RunId, attempt: u32) {
+        let mut started = self.started.lock();
+        if started.get(run).is_some_and(|(at_work, _)| *at_work == attempt) {
+            started.remove(run);
+            gauge!("deerflow_runs_active").decrement(1.0);
         }
     }
 
     fn ended(&self, run: &RunId, status: &'static str) {
         counter!("deerflow_runs_total", "status" => status).increment(1);
         // One that was cancelled before it began has no length.
-        if let Some(started) = self.started.lock().remove(run) {
+        if let Some((_, started)) = self.started.lock().remove(run) {
             gauge!("deerflow_runs_active").decrement(1.0);
             histogram!("deerflow_run_seconds", "status" => status).record(started.elapsed());
         }
@@ -108,11 +118,33 @@ impl RunMeter {
 impl RunObserver for RunMeter {
     async fn observe(&self, event: &RunLifecycleEvent) {
         match &event.kind {
-            LifecycleKind::RunStarted => self.began(&event.run_id),
+            LifecycleKind::RunStarted => self.began(&event.run_id, event.attempt),
+            LifecycleKind::RunLeft => self.left(&event.run_id, event.attempt),
             LifecycleKind::RunCompleted { .. } => self.ended(&event.run_id, "success"),
             LifecycleKind::RunFailed { .. } => self.ended(&event.run_id, "error"),
             LifecycleKind::RunCancelled { .. } => self.ended(&event.run_id, "interrupted"),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_at_work_until_it_ends_or_its_newest_attempt_leaves() {
+        let (meter, run) = (RunMeter::default(), RunId::parse("r").expect("an id"));
+        let at_work = || meter.started.lock().len();
+        meter.began(&run, 1);
+        meter.began(&run, 2);
+        meter.left(&run, 1);
+        assert_eq!(at_work(), 1, "the second attempt is");
+        meter.left(&run, 2);
+        assert_eq!(at_work(), 0);
+        meter.began(&run, 3);
+        meter.ended(&run, "success");
+        meter.left(&run, 3);
+        assert_eq!(at_work(), 0);
     }
 }

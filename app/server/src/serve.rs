@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{ConfigHandle, Settings, watch};
 use crate::lifecycle::{watch_signals, wind_down};
-use crate::wiring::App;
+use crate::wiring::{App, Role};
 
 /// Runs the server until a signal ends it.
 pub async fn run(settings: Settings, config: ConfigHandle) -> anyhow::Result<()> {
@@ -22,7 +22,7 @@ pub async fn run(settings: Settings, config: ConfigHandle) -> anyhow::Result<()>
         .with_context(|| format!("cannot listen on {address}; set GATEWAY_PORT to a free port, or stop what uses this one"))?;
     let shutdown = CancellationToken::new();
     let services = Tasks::new();
-    let app = App::build(&settings, &config, shutdown.clone()).await?;
+    let app = App::build(&settings, &config, Role::Server, shutdown.clone()).await?;
     services.spawn(TaskKind::Service, "signals", watch_signals(shutdown.clone()));
     services.spawn(TaskKind::Service, "configuration", watch(config.clone(), shutdown.clone()));
     tracing::info!(address = %listener.local_addr()?, "ready");
@@ -38,8 +38,7 @@ pub async fn run(settings: Settings, config: ConfigHandle) -> anyhow::Result<()>
         Instant::now()
     };
     let (served, asked) = tokio::join!(serving, asked);
-    wind_down(&app.runs, &app.bridge, &app.tasks, asked + config.current().runs.shutdown_grace()).await;
-    app.store_tasks.shut_down().await;
+    wind_down(&app, asked + config.current().runs.shutdown_grace()).await;
     tracing::info!("stopped");
     Ok(served?)
 }

@@ -28,8 +28,8 @@ const BUSY_LIMIT: Duration = Duration::from_secs(10);
 pub(crate) const ACQUIRE_LIMIT: Duration = Duration::from_secs(10);
 /// The longest a statement may take on Postgres, and wait for a row there, in milliseconds.
 const STATEMENT_LIMIT_MS: &str = "20000";
-/// A Postgres connection that was idle for longer is asked whether it still lives.
-const PING_AFTER: Duration = Duration::from_secs(1);
+/// A Postgres connection that was idle for longer is asked whether it is still of use.
+const ASK_AFTER: Duration = Duration::from_secs(1);
 const SQLITE_READERS: u32 = 8;
 /// Files up to this size are checked page by page at the start; a longer check would hold the start up.
 pub(crate) const CHECK_LIMIT_BYTES: u64 = 64 << 20;
@@ -242,8 +242,11 @@ impl Database {
         if keeper.hold().await.map_err(|error| OpenError::Database(error.to_string()))? == Hold::Lost {
             return Err(if config.exclusive { OpenError::InUseByOthers } else { OpenError::InUseByOne });
         }
-        let pool =
-            pinged_when_rested().max_connections(config.max_connections.max(1)).acquire_timeout(ACQUIRE_LIMIT).connect_lazy_with(options);
+        let pool = asked_when_rested()
+            .max_connections(config.max_connections.max(1))
+            .acquire_timeout(ACQUIRE_LIMIT)
+            .after_connect(|connection, _| Box::pin(async move { sqlx::query(FLUSH_COMMITS).execute(connection).await.map(drop) }))
+            .connect_lazy_with(options);
         let pool = SqlxPostgresConnector::from_sqlx_postgres_pool(pool);
         if let Some(schema) = &config.schema {
             pool.execute_unprepared(&format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\"")).await.map_err(refused)?;
@@ -253,18 +256,19 @@ impl Database {
     }
 }
 
-/// A pool whose connections are asked whether they live before they are used again. A ping before every use would double the way to
-/// the server; one used a moment ago is still good.
-pub(crate) fn pinged_when_rested() -> PgPoolOptions {
+/// A pool whose connections are asked whether they live, and whether their server still takes writes, before they are used again: after
+/// a failover the former primary may answer on as a standby. Asking before every use would double the way to the server; a connection
+/// used a moment ago is still good.
+pub(crate) fn asked_when_rested() -> PgPoolOptions {
     PgPoolOptions::new().test_before_acquire(false).before_acquire(|connection, used| {
         Box::pin(async move {
-            if used.idle_for > PING_AFTER {
-                connection.ping().await?;
-            }
-            Ok(true)
+            Ok(used.idle_for <= ASK_AFTER || !sqlx::query_scalar::<_, bool>("SELECT pg_is_in_recovery()").fetch_one(connection).await?)
         })
     })
 }
+
+/// What is acknowledged is on disk, whatever the role or the database has as its default. Stricter settings stay.
+const FLUSH_COMMITS: &str = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'";
 
 /// The connection's settings, or what is wrong with them.
 pub(crate) fn postgres_options(config: &PostgresConfig) -> Result<PgConnectOptions, OpenError> {
@@ -279,7 +283,10 @@ pub(crate) fn postgres_options(config: &PostgresConfig) -> Result<PgConnectOptio
         .options([("statement_timeout", STATEMENT_LIMIT_MS), ("idle_in_transaction_session_timeout", STATEMENT_LIMIT_MS)])
         // A plan that is to serve every value takes a filter that all threads pass for one that few do: half a second instead of
         // six milliseconds over 100,000 threads.
-        .options([("plan_cache_mode", "force_custom_plan")]);
+        .options([("plan_cache_mode", "force_custom_plan")])
+        // What a page costs that is not the next one: the default is that of turning disks, and has a thread's messages collected
+        // and sorted although its key holds them in order.
+        .options([("random_page_cost", "1.1")]);
     if let Some(schema) = &config.schema {
         if schema.is_empty() || !schema.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             return Err(OpenError::Settings("a schema name has only letters, digits and underscores"));

@@ -61,6 +61,8 @@ impl From<&SqlxError> for Fault {
             }
             SqlxError::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => Self::Full(error.to_string()),
             SqlxError::Io(error) => Self::Unavailable(format!("the connection to the database failed: {error}")),
+            // Out of step with the server: this connection is of no more use, another one is.
+            SqlxError::Protocol(text) => Self::Unavailable(format!("the connection to the database failed: {text}")),
             SqlxError::Tls(_) => Self::Unavailable("the encrypted connection to the database failed".to_owned()),
             SqlxError::PoolTimedOut => Self::Unavailable("no connection to the database became free in time".to_owned()),
             SqlxError::PoolClosed | SqlxError::WorkerCrashed => Self::Unavailable("the database is closed".to_owned()),
@@ -83,10 +85,13 @@ fn sqlite_fault(extended: i32, text: String) -> Fault {
 fn postgres_fault(state: &str, text: String) -> Fault {
     match state {
         "53100" => Fault::Full(text),
-        "25006" => Fault::ReadOnly(text),
         "40001" | "40P01" => Fault::Conflict(text),
-        // Cancelled by a time limit, lock not available, too many connections, shutting down, connection lost.
-        "57014" | "55P03" | "53300" | "57P01" | "57P02" | "57P03" => Fault::Unavailable(text),
+        // Cancelled by a time limit, lock not available, too many connections, out of memory, shutting down, connection lost.
+        "57014" | "55P03" | "53200" | "53300" | "57P01" | "57P02" | "57P03" | "57P05" => Fault::Unavailable(text),
+        // It rested too long inside of a transaction, as a process that was frozen does; another connection is as good as new.
+        "25P03" | "25P04" => Fault::Unavailable(text),
+        // The server stands by for another one since a failover, which takes the writes.
+        "25006" => Fault::Unavailable(text),
         other if other.starts_with("08") => Fault::Unavailable(text),
         _ => Fault::Failed(text),
     }
@@ -131,7 +136,7 @@ impl FromFault for CheckpointError {
     fn from_fault(fault: Fault) -> Self {
         match fault {
             Fault::Full(_) => Self::StorageFull,
-            other => Self::Store(StoreError::from(other).to_string()),
+            other => Self::Store(other.into()),
         }
     }
 }
@@ -164,6 +169,9 @@ mod tests {
         assert!(matches!(postgres_fault("53100", String::new()), Fault::Full(_)));
         assert!(matches!(postgres_fault("08006", String::new()), Fault::Unavailable(_)));
         assert!(matches!(postgres_fault("40P01", String::new()), Fault::Conflict(_)));
+        for passing in ["25006", "25P03", "57P05", "53200"] {
+            assert!(matches!(postgres_fault(passing, String::new()), Fault::Unavailable(_)), "{passing}");
+        }
         assert!(matches!(postgres_fault("23505", String::new()), Fault::Failed(_)));
     }
 }

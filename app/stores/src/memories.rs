@@ -1,5 +1,7 @@
 //! Memories in the database.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
@@ -60,6 +62,9 @@ const DONE: &str = "\
 const AGAIN: &str = "\
     UPDATE memory_news SET tries = tries + 1, taken_until = NULL, due_at = ? \
     WHERE thread_id = ? AND user_id = ? AND agent = ? RETURNING 'again'";
+const GIVE_BACK: &str = "\
+    UPDATE memory_news SET taken_until = NULL WHERE thread_id = ? AND user_id = ? AND agent = ? RETURNING 'given back'";
+const HURRY: &str = "UPDATE memory_news SET due_at = ? WHERE thread_id = ? AND due_at IS NOT NULL RETURNING 'hurried'";
 const FORGET: &str = "DELETE FROM memory_news WHERE thread_id = ? RETURNING 'forgotten'";
 
 #[async_trait]
@@ -67,6 +72,16 @@ impl MemoryStore for SqlMemoryStore {
     async fn read(&self, scope: &MemoryScope) -> Result<Option<Stored>, StoreError> {
         let row = memory::Entity::find_by_id(key(scope)).one(self.db.reads()).await;
         read(row.and_then(|row| row.map(stored).transpose()))
+    }
+
+    async fn agents(&self, user: &str) -> Result<Vec<String>, StoreError> {
+        let user = plain(user);
+        let documents = memory::Entity::find().select_only().column(memory::Column::Agent);
+        let documents = documents.filter(memory::Column::UserId.eq(user.as_str())).into_tuple::<String>().all(self.db.reads()).await;
+        let news = memory_news::Entity::find().select_only().column(memory_news::Column::Agent).distinct();
+        let news = news.filter(memory_news::Column::UserId.eq(user.as_str())).into_tuple::<String>().all(self.db.reads()).await;
+        let all: BTreeSet<String> = read(documents)?.into_iter().chain(read(news)?).filter(|agent| !agent.is_empty()).collect();
+        Ok(all.into_iter().collect())
     }
 
     async fn write(&self, scope: &MemoryScope, document: &MemoryDocument, edited: bool, at: DateTime<Utc>) -> Result<bool, StoreError> {
@@ -108,6 +123,15 @@ impl MemoryStore for SqlMemoryStore {
     async fn again(&self, noted: &Noted, due: DateTime<Utc>) -> Result<(), StoreError> {
         let (user, agent) = key(&noted.scope);
         self.script(AGAIN, vec![micros(due).into(), noted.thread.as_str().into(), user.into(), agent.into()]).await.map(drop)
+    }
+
+    async fn give_back(&self, noted: &Noted) -> Result<(), StoreError> {
+        let (user, agent) = key(&noted.scope);
+        self.script(GIVE_BACK, vec![noted.thread.as_str().into(), user.into(), agent.into()]).await.map(drop)
+    }
+
+    async fn hurry(&self, thread: &ThreadId, due: DateTime<Utc>) -> Result<(), StoreError> {
+        self.script(HURRY, vec![micros(due).into(), thread.as_str().into()]).await.map(drop)
     }
 
     async fn forget_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {

@@ -10,7 +10,7 @@ use sea_orm::{DatabaseConnection, SqlxPostgresConnector};
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool};
 use sqlx::{Connection, Row};
 
-use crate::connect::pinged_when_rested;
+use crate::connect::asked_when_rested;
 use crate::error::Fault;
 use crate::tx::Writes;
 
@@ -41,7 +41,7 @@ impl Keeper {
     pub(crate) fn new(options: PgConnectOptions, schema: Option<&str>, exclusive: bool) -> Self {
         let lock = Arc::new(SessionLock::new(schema, exclusive));
         let taking = lock.clone();
-        let pool = pinged_when_rested()
+        let pool = asked_when_rested()
             .max_connections(1)
             .idle_timeout(None)
             .max_lifetime(None)

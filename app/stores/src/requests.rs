@@ -4,8 +4,9 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
+use harness::ids::RunId;
 use harness::runtime::runs::store::{Known, Made, RequestKey, RequestStore, StoreError};
-use sea_orm::{ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter, QueryResult, QuerySelect};
+use sea_orm::{ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter, QueryResult, QuerySelect, Statement};
 
 use crate::connect::Database;
 use crate::entity::{micros, plain, request_key};
@@ -29,16 +30,46 @@ impl SqlRequestStore {
 
 /// Takes a key that is free or over.
 const TAKE: &str = "\
-    INSERT INTO request_keys (user_id, route, name, part, digest, made_json, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?) \
+    INSERT INTO request_keys (user_id, route, name, part, digest, made_json, expires_at, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?) \
     ON CONFLICT (user_id, route, name, part) DO UPDATE SET digest = excluded.digest, made_json = excluded.made_json, \
-        expires_at = excluded.expires_at \
+        expires_at = excluded.expires_at, run_id = excluded.run_id, values_json = NULL \
     WHERE request_keys.expires_at <= ? RETURNING 'key'";
 
 /// Takes the key as part of a script; [`was_taken`] says whether that worked.
 pub(crate) fn take(script: &mut Script, key: &RequestKey, made: &Made, at: DateTime<Utc>) {
     let [user, route, name] = [&key.user_id, &key.route, &key.name].map(|text| plain(text).into());
-    let (part, digest, made) = (i64::from(key.part).into(), plain(&key.digest).into(), json_text(made).into());
-    script.add(TAKE, [user, route, name, part, digest, made, micros(key.expires_at).into(), micros(at).into()]);
+    let (part, digest, made_json) = (i64::from(key.part).into(), plain(&key.digest).into(), json_text(made).into());
+    let run = match made {
+        Made::Run(_, run) => Some(run.as_str()),
+        Made::Thread(_) | Made::Cron(_) | Made::Answer(_) => None,
+    };
+    script.add(TAKE, [user, route, name, part, digest, made_json, micros(key.expires_at).into(), run.into(), micros(at).into()]);
+}
+
+/// Keeps a run's last state with the key of its request, for which a twin waits that holds nothing but a thread of its own.
+pub(crate) fn keep_values(script: &mut Script, run: &RunId, values: &[u8]) {
+    let values = String::from_utf8_lossy(values).into_owned();
+    script.add("UPDATE request_keys SET values_json = ? WHERE run_id = ?", [values.into(), run.as_str().into()]);
+}
+
+/// The last state that was kept of a run.
+pub(crate) async fn kept_values(db: &impl ConnectionTrait, run: &RunId) -> Result<Option<String>, DbErr> {
+    let sql = "SELECT values_json FROM request_keys WHERE run_id = $1 AND values_json IS NOT NULL";
+    let kept = db.query_one_raw(Statement::from_sql_and_values(db.get_database_backend(), sql, [run.as_str().into()])).await?;
+    kept.map(|row| row.try_get_by_index(0)).transpose()
+}
+
+/// Forgets what was kept of a run.
+pub(crate) fn forget_values(script: &mut Script, run: &str) {
+    script.add("UPDATE request_keys SET values_json = NULL WHERE run_id = ? AND values_json IS NOT NULL", [run.into()]);
+}
+
+/// Forgets what was kept of a thread's runs. Those that are at work have nothing yet, and nobody waits for them here.
+pub(crate) fn forget_values_on(script: &mut Script, thread: &str) {
+    const FORGET: &str = "\
+        UPDATE request_keys SET values_json = NULL \
+        WHERE run_id IN (SELECT run_id FROM runs WHERE thread_id = ?) AND values_json IS NOT NULL";
+    script.add(FORGET, [thread.into()]);
 }
 
 /// Whether the script took the key.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, QueryResult, Statement, StatementBuilder, Value, Values};
+use sea_orm::{ConnectionTrait, DbBackend, DbErr, QueryResult, Statement, StatementBuilder, Value, Values};
 
 /// Rows per statement, far below the limits of both databases on values.
 const ROWS_PER_INSERT: usize = 500;
@@ -57,7 +57,7 @@ impl Script {
     }
 
     /// Runs them in order up to the first that fails, and gives all rows they returned.
-    pub(crate) async fn run(self, tx: &DatabaseTransaction) -> Result<Vec<QueryResult>, DbErr> {
+    pub(crate) async fn run(self, tx: &impl ConnectionTrait) -> Result<Vec<QueryResult>, DbErr> {
         let backend = self.backend;
         if self.statements.is_empty() {
             return Ok(Vec::new());

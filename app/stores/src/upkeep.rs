@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use deerflow_domain::upkeep::UpkeepStore;
+use deerflow_domain::upkeep::{ChangedThread, UpkeepStore};
 use futures_util::future::BoxFuture;
+use harness::ids::ThreadId;
 use harness::runtime::runs::store::StoreError;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbErr, QueryResult, Statement, Value};
 
 use crate::connect::Database;
-use crate::entity::micros;
+use crate::entity::{micros, moment};
 use crate::error::read;
 use crate::nodes::now_of;
 use crate::script::Script;
@@ -47,6 +48,62 @@ impl UpkeepStore for SqlUpkeepStore {
         }
         Ok(gone)
     }
+
+    async fn forget_streams(&self, before: DateTime<Utc>, most: usize) -> Result<usize, StoreError> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        self.db.writes().run((micros(before), most), forget_streams).await
+    }
+
+    async fn changed_threads(&self, walk: &str, until: DateTime<Utc>, most: usize) -> Result<Vec<ChangedThread>, StoreError> {
+        let rows = read(changed(self.db.reads(), walk, micros(until), i64::try_from(most).unwrap_or(i64::MAX)).await)?;
+        Ok(read(rows.iter().map(changed_thread).collect::<Result<Vec<_>, _>>())?.into_iter().flatten().collect())
+    }
+
+    async fn note_walked(&self, walk: &str, up_to: &ChangedThread) -> Result<(), StoreError> {
+        let mark = Mark { at: micros(up_to.at), id: up_to.thread.to_string() };
+        self.db.writes().run((walk.to_owned(), mark), note).await
+    }
+}
+
+/// Threads behind a mark, by an index of their own.
+const CHANGED: &str = "\
+    SELECT state_updated_at, thread_id FROM threads_meta \
+    WHERE state_updated_at <= $1 AND state_updated_at >= $2 AND (state_updated_at > $2 OR thread_id > $3) \
+    ORDER BY state_updated_at, thread_id LIMIT $4";
+
+async fn changed(reads: &DatabaseConnection, walk: &str, until: i64, most: i64) -> Result<Vec<QueryResult>, DbErr> {
+    let mark = mark(reads, walk).await?;
+    ask(reads, CHANGED, [until.into(), mark.at.into(), mark.id.into(), most.into()]).await
+}
+
+/// A thread whose id nobody could have given is left out.
+fn changed_thread(row: &QueryResult) -> Result<Option<ChangedThread>, DbErr> {
+    let (at, thread): (i64, String) = (row.try_get_by_index(0)?, row.try_get_by_index(1)?);
+    Ok(ThreadId::parse(thread).ok().map(|thread| ChangedThread { at: moment(at), thread }))
+}
+
+fn note<'a>(tx: &'a DatabaseTransaction, (walk, mark): &'a (String, Mark)) -> Done<'a, ()> {
+    Box::pin(async move {
+        let mut script = Script::new(tx);
+        script.add(SET_MARK, [walk.as_str().into(), mark.id.as_str().into(), mark.at.into()]);
+        script.run(tx).await?;
+        Ok(())
+    })
+}
+
+/// The table is empty unless something went wrong, or runs are very long.
+const FORGET_STREAMS: &str = "\
+    DELETE FROM stream_log WHERE (run_id, last_seq) IN (\
+        SELECT s.run_id, s.last_seq FROM stream_log s JOIN runs r ON r.run_id = s.run_id \
+        WHERE r.status NOT IN ('pending', 'starting', 'running') AND r.updated_at <= ? ORDER BY s.run_id, s.last_seq LIMIT ?) \
+    RETURNING 'gone'";
+
+fn forget_streams<'a>(tx: &'a DatabaseTransaction, (before, most): &'a (i64, i64)) -> Done<'a, usize> {
+    Box::pin(async move {
+        let mut script = Script::new(tx);
+        script.add(FORGET_STREAMS, [(*before).into(), (*most).into()]);
+        Ok(script.run(tx).await?.len())
+    })
 }
 
 fn take_duty<'a>(tx: &'a DatabaseTransaction, (duty, holder, ttl): &'a (String, String, i64)) -> Done<'a, bool> {
@@ -64,15 +121,23 @@ fn take_duty<'a>(tx: &'a DatabaseTransaction, (duty, holder, ttl): &'a (String, 
     })
 }
 
-/// How far journals were looked through: up to this run, in the order of [`NEXT_OVER`].
+/// How far something was looked through: up to the run or thread of this id, which was changed then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mark {
-    updated_at: i64,
-    run_id: String,
+    at: i64,
+    id: String,
 }
 
-/// The row of `duties` that keeps the mark: the run as its holder, the end of it as its time.
-const MARK: &str = "journals looked through";
+/// The mark of a walk is a row of `duties`: the id as its holder, the change as its time.
+async fn mark(reads: &DatabaseConnection, walk: &str) -> Result<Mark, DbErr> {
+    match ask(reads, READ_MARK, [walk.into()]).await?.first() {
+        Some(row) => Ok(Mark { at: row.try_get_by_index(0)?, id: row.try_get_by_index(1)? }),
+        None => Ok(Mark { at: i64::MIN, id: String::new() }),
+    }
+}
+
+/// The walk through the journals, in the order of [`NEXT_OVER`].
+const JOURNALS: &str = "journals looked through";
 /// Runs that are looked through at a time.
 const RUNS: i64 = 200;
 
@@ -100,11 +165,8 @@ type Look = (Vec<Found>, Option<Mark>);
 
 /// Looks outside of the writer for up to `most` rows of runs that were over at `before`; nothing where no runs are left.
 async fn look(reads: &DatabaseConnection, before: i64, most: i64) -> Result<Option<Look>, DbErr> {
-    let mark = match ask(reads, READ_MARK, [MARK.into()]).await?.first() {
-        Some(row) => Mark { updated_at: row.try_get_by_index(0)?, run_id: row.try_get_by_index(1)? },
-        None => Mark { updated_at: i64::MIN, run_id: String::new() },
-    };
-    let runs = ask(reads, NEXT_OVER, [before.into(), mark.updated_at.into(), mark.run_id.into(), RUNS.into()]).await?;
+    let mark = mark(reads, JOURNALS).await?;
+    let runs = ask(reads, NEXT_OVER, [before.into(), mark.at.into(), mark.id.into(), RUNS.into()]).await?;
     if runs.is_empty() {
         return Ok(None);
     }
@@ -121,7 +183,7 @@ async fn look(reads: &DatabaseConnection, before: i64, most: i64) -> Result<Opti
         if left <= 0 {
             break;
         }
-        emptied = Some(Mark { updated_at: run.try_get_by_index(0)?, run_id });
+        emptied = Some(Mark { at: run.try_get_by_index(0)?, id: run_id });
     }
     Ok(Some((found, emptied)))
 }
@@ -143,7 +205,7 @@ fn forget<'a>(tx: &'a DatabaseTransaction, (found, mark): &'a Look) -> Done<'a, 
             script.add(FORGET_EVENTS, [thread_id.as_str().into(), run_id.as_str().into(), (*last_seq).into()]);
         }
         if let Some(mark) = mark {
-            script.add(SET_MARK, [MARK.into(), mark.run_id.as_str().into(), mark.updated_at.into()]);
+            script.add(SET_MARK, [JOURNALS.into(), mark.id.as_str().into(), mark.at.into()]);
         }
         Ok(script.run(tx).await?.len())
     })

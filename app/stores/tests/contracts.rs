@@ -8,7 +8,7 @@ use std::sync::Arc;
 use deerflow_domain::testkit::ThreadStores;
 use deerflow_stores::{
     Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlAssistantStore, SqlCheckpointer, SqlFeedbackStore,
-    SqlNodeStore, SqlRequestStore, SqlRunEventStore, SqlRunStore, SqlThreadStore, SqlWebhookOutbox,
+    SqlNodeStore, SqlRequestStore, SqlRunEventStore, SqlRunStore, SqlStreamLog, SqlThreadStore, SqlWebhookOutbox,
 };
 use harness::runtime::tasks::Tasks;
 use harness::testkit::Keep;
@@ -31,6 +31,7 @@ fn over(db: &Database, keep: Arc<dyn Keep>) -> ThreadStores {
             events: Arc::new(SqlRunEventStore::new(db.clone())),
             webhooks: Arc::new(SqlWebhookOutbox::new(db)),
             requests: Arc::new(SqlRequestStore::new(db.clone())),
+            streams: Arc::new(SqlStreamLog::new(db.clone())),
             checkpoints: Arc::new(SqlCheckpointer::new(db.clone())),
             keep,
         },
@@ -100,6 +101,7 @@ macro_rules! suites_of_threads {
         harness::checkpointer_suite!($attrs runs);
         harness::webhook_outbox_suite!($attrs runs);
         harness::request_store_suite!($attrs runs);
+        harness::stream_log_suite!($attrs runs);
         deerflow_domain::thread_store_suite!($attrs $open);
         deerflow_domain::thread_search_suite!($attrs $open);
         deerflow_domain::feedback_store_suite!($attrs $open);
@@ -138,9 +140,22 @@ macro_rules! all_suites {
             let runs = super::over(&db, keep).runs;
             deerflow_domain::testkit::upkeep::UpkeepStores { upkeep: std::sync::Arc::new(deerflow_stores::SqlUpkeepStore::new(db)), runs }
         }
+        async fn usage() -> deerflow_domain::testkit::usage::UsageStores {
+            let (db, keep) = $open().await;
+            let runs = super::over(&db, keep).runs;
+            let usage = std::sync::Arc::new(deerflow_stores::SqlUsageStore::new(db));
+            deerflow_domain::testkit::usage::UsageStores {
+                usage,
+                create: runs.create,
+                commit: runs.commit,
+                delete: runs.delete,
+                keep: runs.keep,
+            }
+        }
         suites_of_threads!($attrs threads);
         harness::memory_store_suite!($attrs memories);
         deerflow_domain::upkeep_suite!($attrs upkeep);
+        deerflow_domain::usage_store_suite!($attrs usage);
         deerflow_domain::cron_store_suite!($attrs crons);
         deerflow_domain::api_key_store_suite!($attrs keys);
         deerflow_domain::item_store_suite!($attrs items);

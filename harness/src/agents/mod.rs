@@ -12,8 +12,11 @@ mod nested;
 
 pub use builder::AgentBuilder;
 pub use catalog::{AgentSource, StaticResolver};
-pub use nested::{NestedEnd, run_nested};
+pub use nested::{NestedEnd, NestedListener, kept, run_nested, run_nested_within};
 
+#[cfg(test)]
+#[cfg(feature = "providers")]
+mod cut_tests;
 #[cfg(test)]
 #[cfg(feature = "providers")]
 mod provider_tests;

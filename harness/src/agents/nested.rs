@@ -24,6 +24,27 @@ pub enum NestedEnd {
     Asks(ToolControl),
 }
 
+/// Hears what an agent inside a call says, before anybody else does.
+pub trait NestedListener: Send {
+    /// One event.
+    fn hear(&mut self, event: &AgentEvent);
+
+    /// What is saved with each step: the call finds it with [`kept`] when it is made again.
+    fn keep(&self) -> Value {
+        Value::Null
+    }
+}
+
+impl NestedListener for () {
+    fn hear(&mut self, _event: &AgentEvent) {}
+}
+
+/// What a listener kept when this call was last made.
+pub fn kept(ctx: &ToolContext) -> Option<Value> {
+    let machine = ctx.nested.as_deref()?.machine.clone()?;
+    Some(Position::deserialize(machine).ok()?.kept).filter(|kept| !kept.is_null())
+}
+
 /// Sets `agent` to work on these messages, or lets it go on where it stood when this call was last made. Viewers of subgraphs
 /// see its events under `node:task id` of the call. A call has one such agent.
 pub async fn run_nested(
@@ -31,8 +52,19 @@ pub async fn run_nested(
     messages: impl IntoIterator<Item = Message>,
     ctx: &ToolContext,
 ) -> Result<NestedEnd, AgentError> {
+    run_nested_within(agent, StateUpdate::messages(messages), ctx, ctx.run.recursion_limit, &mut ()).await
+}
+
+/// The same, on a state made of `begins_with`, for at most `most_steps` super-steps, and heard by `listener`.
+pub async fn run_nested_within(
+    agent: &dyn Agent,
+    begins_with: StateUpdate,
+    ctx: &ToolContext,
+    most_steps: u64,
+    listener: &mut impl NestedListener,
+) -> Result<NestedEnd, AgentError> {
     let (input, taken) = match ctx.nested.as_deref() {
-        None => (fresh(messages, ctx)?, 0),
+        None => (fresh(begins_with, ctx)?, 0),
         Some(held) => match going_on(held, &ctx.answers)? {
             Begin::Work(input, taken) => (*input, taken),
             Begin::Nothing(end) => return Ok(end),
@@ -44,6 +76,7 @@ pub async fn run_nested(
     let own = RunContext {
         sink,
         namespace: within(&ctx.run.namespace, &namespace).into(),
+        recursion_limit: most_steps,
         interrupt_before: NodeSelector::None,
         interrupt_after: NodeSelector::None,
         ..ctx.run.clone()
@@ -51,9 +84,10 @@ pub async fn run_nested(
     let mut said = agent.stream(input, own, events);
     while let Some(event) = said.next().await {
         let mut event = event?;
+        listener.hear(&event);
         if let AgentEvent::Step(StepEvent { state, machine, .. }) = &mut event {
             reached = state.clone();
-            *machine = json!(Position { taken, machine: machine.take() });
+            *machine = json!(Position { taken, machine: machine.take(), kept: listener.keep() });
         }
         let end = if let AgentEvent::Done(AgentOutcome { kind, .. }) = &event { Some(kind.clone()) } else { None };
         ctx.run.sink.emit(AgentEvent::Nested(namespace.clone(), Box::new(event)));
@@ -73,6 +107,9 @@ struct Position {
     taken: usize,
     /// Where its machine stands.
     machine: Value,
+    /// What its listener keeps.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    kept: Value,
 }
 
 /// How an agent that was at work before begins.
@@ -83,9 +120,9 @@ enum Begin {
     Nothing(NestedEnd),
 }
 
-fn fresh(messages: impl IntoIterator<Item = Message>, ctx: &ToolContext) -> Result<AgentInput, AgentError> {
+fn fresh(begins_with: StateUpdate, ctx: &ToolContext) -> Result<AgentInput, AgentError> {
     let mut state = ThreadState::default();
-    state.apply(StateUpdate::messages(messages), &*ctx.run.ids)?;
+    state.apply(begins_with, &*ctx.run.ids)?;
     Ok(AgentInput { state, start: AgentStart::Fresh, machine: None, step: 0, nested: NestedStates::new() })
 }
 
@@ -95,7 +132,7 @@ fn going_on(held: &NestedState, answers: &[Value]) -> Result<Begin, AgentError> 
         return Ok(Begin::Nothing(NestedEnd::Done(held.state.clone())));
     };
     let unreadable = |error| AgentError::Resume(format!("the position of the agent inside the call is unreadable: {error}"));
-    let Position { taken, machine } = serde_json::from_value(machine).map_err(unreadable)?;
+    let Position { taken, machine, .. } = serde_json::from_value(machine).map_err(unreadable)?;
     let open: Vec<&Value> = held.next.iter().flat_map(|task| &task.interrupts).collect();
     let (start, taken) = match (open.first(), answers.get(taken)) {
         (None, _) => (AgentStart::Continue, taken),

@@ -1,4 +1,4 @@
-//! Sections of single guards over a run: `token_budget`, `read_before_write`, `safety_finish_reason`, `subagents`, `guardrails`.
+//! Sections of single guards over a run: `token_budget`, `read_before_write`, `safety_finish_reason`, `guardrails`.
 
 use serde::Deserialize;
 
@@ -77,30 +77,6 @@ pub struct SafetyFinishReasonConfig {
 impl Default for SafetyFinishReasonConfig {
     fn default() -> Self {
         Self { enabled: true, extra: OpenKeys::default() }
-    }
-}
-
-/// Agents that an agent sets to work.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct SubagentsConfig {
-    /// Most of them in one run.
-    pub max_total_per_run: usize,
-    /// The other keys.
-    #[serde(flatten)]
-    pub extra: OpenKeys,
-}
-
-impl Default for SubagentsConfig {
-    fn default() -> Self {
-        Self { max_total_per_run: 6, extra: OpenKeys::default() }
-    }
-}
-
-impl SubagentsConfig {
-    pub(super) fn check(&self, check: &mut Checker) {
-        check.within("max_total_per_run", self.max_total_per_run, 1..=50);
     }
 }
 

@@ -9,7 +9,7 @@ use super::check::Checker;
 #[serde(default)]
 #[non_exhaustive]
 pub struct LlmCallConfig {
-    /// Calls in flight at once; 0 means no limit.
+    /// Calls in flight at once to each model whose entry does not say it; 0 means no limit.
     pub max_concurrent_calls: usize,
     /// Attempts per call, the first included.
     pub retry_max_attempts: u32,

@@ -7,10 +7,14 @@
 //! `check` when values have bounds, add a field and a call below, name its keys in the application's table of
 //! known keys and in `config.example.yaml` (a test compares them).
 
+mod acp_agents;
 mod auth;
 mod check;
 mod checkpointer;
 mod database;
+mod extensions;
+mod file_signature;
+mod folder_lock;
 mod guards;
 mod input_polish;
 mod llm_call;
@@ -24,20 +28,26 @@ mod run_events;
 mod run_ownership;
 mod runs;
 mod sandbox;
+mod skills;
 mod store;
 mod stream_bridge;
+mod subagents;
 mod suggestions;
 mod summarization;
 mod switches;
 mod title;
 mod tool_output;
+mod tool_search;
 mod tools;
 mod unresolved;
 mod uploads;
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::Value;
 
+pub use acp_agents::AcpAgentConfig;
 pub use auth::{AuthConfig, LocalAuthConfig};
 use check::Checker;
 pub use check::{Violation, dotted};
@@ -46,9 +56,10 @@ pub use database::{
     CheckpointCacheConfig, CheckpointCacheKind, CheckpointChannelMode, CheckpointDeltaConfig, CheckpointGraphCacheConfig,
     DEFAULT_SQLITE_DIR, DatabaseBackend, DatabaseConfig,
 };
-pub use guards::{
-    GuardrailProviderConfig, GuardrailsConfig, ReadBeforeWriteConfig, SafetyFinishReasonConfig, SubagentsConfig, TokenBudgetConfig,
-};
+pub use extensions::{Extensions, ExtensionsError, ExtensionsFile, MCP_SERVERS, SKILLS};
+pub(crate) use file_signature::FileSignature;
+pub(crate) use folder_lock::hold_folder;
+pub use guards::{GuardrailProviderConfig, GuardrailsConfig, ReadBeforeWriteConfig, SafetyFinishReasonConfig, TokenBudgetConfig};
 pub use input_polish::InputPolishConfig;
 pub use llm_call::{CircuitBreakerConfig, LlmCallConfig};
 pub use logging::{LogFormat, LogLevel, LoggingConfig, LoggingEnhanceConfig};
@@ -61,13 +72,16 @@ pub use run_events::{RunEventsBackend, RunEventsConfig};
 pub use run_ownership::{RunOwnershipConfig, RunRecovery};
 pub use runs::RunsConfig;
 pub use sandbox::{OverflowPolicy, SandboxConfig, SandboxLimitsConfig, SandboxOwnershipConfig, SandboxOwnershipKind, VolumeMountConfig};
+pub use skills::SkillsConfig;
 pub use store::{EmbedConfig, EmbedEntryConfig, StoreConfig, StoreIndexConfig, StoreTtlConfig};
 pub use stream_bridge::{StreamBridgeConfig, StreamBridgeKind};
+pub use subagents::{CustomSubagentConfig, SubagentBudgetConfig, SubagentOverrideConfig, SubagentsConfig};
 pub use suggestions::SuggestionsConfig;
 pub use summarization::{ContextSize, ContextUnit, SummarizationConfig, Triggers};
 pub use switches::{AgentsApiConfig, TestingConfig, TokenUsageConfig, WebhooksConfig};
 pub use title::TitleConfig;
 pub use tool_output::ToolOutputConfig;
+pub use tool_search::ToolSearchConfig;
 pub use tools::{ToolConfig, ToolGroupConfig};
 pub use unresolved::{MissingVariable, UnresolvedVariable};
 pub use uploads::UploadsConfig;
@@ -120,6 +134,8 @@ pub struct AppConfig {
     pub loop_detection: LoopDetectionConfig,
     /// What becomes of long results.
     pub tool_output: ToolOutputConfig,
+    /// Tools that models have to look for.
+    pub tool_search: ToolSearchConfig,
     /// What a run may cost.
     pub token_budget: TokenBudgetConfig,
     /// Whether files are read before they are changed.
@@ -128,6 +144,8 @@ pub struct AppConfig {
     pub safety_finish_reason: SafetyFinishReasonConfig,
     /// Agents that an agent sets to work.
     pub subagents: SubagentsConfig,
+    /// Programs with an agent of their own that an agent may hand tasks to.
+    pub acp_agents: BTreeMap<String, AcpAgentConfig>,
     /// Who decides whether a tool may be called.
     pub guardrails: GuardrailsConfig,
     /// Limits of runs.
@@ -150,6 +168,10 @@ pub struct AppConfig {
     pub retention: RetentionConfig,
     /// Sign-in.
     pub auth: AuthConfig,
+    /// Skills.
+    pub skills: SkillsConfig,
+    /// What stands above the file of extensions.
+    pub extensions: OpenKeys,
     /// What only test setups want.
     pub testing: TestingConfig,
     /// Sections without a type of their own yet, as written.
@@ -180,10 +202,12 @@ impl Default for AppConfig {
             circuit_breaker: CircuitBreakerConfig::default(),
             loop_detection: LoopDetectionConfig::default(),
             tool_output: ToolOutputConfig::default(),
+            tool_search: ToolSearchConfig::default(),
             token_budget: TokenBudgetConfig::default(),
             read_before_write: ReadBeforeWriteConfig::default(),
             safety_finish_reason: SafetyFinishReasonConfig::default(),
             subagents: SubagentsConfig::default(),
+            acp_agents: BTreeMap::new(),
             guardrails: GuardrailsConfig::default(),
             runs: RunsConfig::default(),
             retention: RetentionConfig::default(),
@@ -195,6 +219,8 @@ impl Default for AppConfig {
             stream_bridge: StreamBridgeConfig::default(),
             webhooks: WebhooksConfig::default(),
             auth: AuthConfig::default(),
+            skills: SkillsConfig::default(),
+            extensions: OpenKeys::default(),
             testing: TestingConfig::default(),
             other: OpenKeys::default(),
         }
@@ -233,8 +259,10 @@ impl AppConfig {
         check.under("circuit_breaker", |check| self.circuit_breaker.check(check));
         check.under("loop_detection", |check| self.loop_detection.check(check));
         check.under("tool_output", |check| self.tool_output.check(check));
+        check.under("tool_search", |check| self.tool_search.check(check));
         check.under("token_budget", |check| self.token_budget.check(check));
         check.under("subagents", |check| self.subagents.check(check));
+        check.under("acp_agents", |check| self.acp_agents.iter().for_each(|(name, agent)| agent.check(name, check)));
         check.under("guardrails", |check| self.guardrails.check(check));
         check.under("runs", |check| self.runs.check(check));
         check.under("retention", |check| self.retention.check(self.run_events.backend, check));

@@ -8,6 +8,9 @@ use super::check::Checker;
 use super::open_keys::OpenKeys;
 use super::unresolved::{MissingVariable, UnresolvedVariable, require_resolved};
 
+/// More tries keep a run waiting for an hour.
+const MOST_RETRIES: u32 = 100;
+
 /// One model entry: what is known about the model, and beside it what goes to its provider.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[non_exhaustive]
@@ -58,6 +61,12 @@ pub struct ModelConfig {
     /// Seconds without a chunk after which a stream counts as dead.
     #[serde(default)]
     pub stream_chunk_timeout: Option<f64>,
+    /// Tries of a call after the first; `llm_call.retry_max_attempts` counts them all when absent.
+    #[serde(default)]
+    pub max_retries: Option<u32>,
+    /// Calls in flight at once, 0 for any number; `llm_call.max_concurrent_calls` when absent.
+    #[serde(default)]
+    pub max_concurrent_calls: Option<usize>,
     /// What tokens cost.
     #[serde(default)]
     pub pricing: Option<PricingConfig>,
@@ -107,6 +116,7 @@ impl ModelConfig {
         check.not_blank("use", &self.provider);
         check.not_blank("model", &self.model);
         check.within_if_set("context_window", self.context_window, 1..);
+        check.within_if_set("max_retries", self.max_retries, 0..=MOST_RETRIES);
         if let Some(pricing) = &self.pricing {
             check.under("pricing", |check| {
                 check.within_if_set("input_per_million", pricing.input_per_million, 0.0..);

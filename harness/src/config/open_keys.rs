@@ -33,6 +33,11 @@ impl OpenKeys {
         self.0.insert(key.into(), value)
     }
 
+    /// The place of `key`, null when nothing was there.
+    pub(super) fn slot(&mut self, key: &str) -> &mut Value {
+        self.0.entry(key).or_insert(Value::Null)
+    }
+
     /// Takes one key out.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
         self.0.shift_remove(key)

@@ -23,6 +23,8 @@ pub struct SandboxConfig {
     pub network: bool,
     /// What one sandboxed command may use.
     pub limits: SandboxLimitsConfig,
+    /// How many commands run at once in this process. Those beyond wait for `acquire_timeout` seconds and are refused then.
+    pub max_commands: usize,
     /// Container image.
     pub image: Option<String>,
     /// First host port of containers.
@@ -57,6 +59,8 @@ pub struct SandboxConfig {
     pub ls_output_max_chars: usize,
     /// Seconds a shell command may take.
     pub bash_command_timeout: u64,
+    /// Where the service is that makes containers in a cluster; without one an engine on this machine makes them.
+    pub provisioner_url: Option<String>,
     /// Key of the provisioner service.
     #[serde(deserialize_with = "optional_secret")]
     pub provisioner_api_key: Option<SecretString>,
@@ -72,6 +76,7 @@ impl Default for SandboxConfig {
             allow_host_bash: false,
             network: false,
             limits: SandboxLimitsConfig::default(),
+            max_commands: 32,
             image: None,
             port: None,
             replicas: None,
@@ -89,6 +94,7 @@ impl Default for SandboxConfig {
             read_file_output_max_chars: 50_000,
             ls_output_max_chars: 20_000,
             bash_command_timeout: 600,
+            provisioner_url: None,
             provisioner_api_key: None,
             extra: OpenKeys::default(),
         }
@@ -100,6 +106,7 @@ impl SandboxConfig {
         check.not_blank("use", &self.provider);
         check.within_if_set("replicas", self.replicas, 1..);
         check.within("acquire_timeout", self.acquire_timeout, 1..);
+        check.within("max_commands", self.max_commands, 1..=1 << 16);
         check.within_if_set("health_check_skip_seconds", self.health_check_skip_seconds, 0.0..);
         check.within("bash_command_timeout", self.bash_command_timeout, 1..);
         check.under("limits", |check| self.limits.check(check));

@@ -1,6 +1,6 @@
 //! The document: notes on the user and on the past, and single facts, in the shape that clients know.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -23,6 +23,9 @@ pub struct MemoryDocument {
     pub history: HistoryNotes,
     /// Single facts.
     pub facts: Vec<Fact>,
+    /// When everything was forgotten last: what was said before is not learned any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forgotten_at: Option<DateTime<Utc>>,
 }
 
 /// Notes on the user.
@@ -122,6 +125,7 @@ impl Default for MemoryDocument {
             user: UserNotes::default(),
             history: HistoryNotes::default(),
             facts: Vec::new(),
+            forgotten_at: None,
         }
     }
 }
@@ -162,9 +166,4 @@ impl Fact {
 /// A text without what does not tell it from another.
 pub(super) fn folded(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
-}
-
-/// A moment as memories write it.
-pub(super) fn stamp(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Micros, true)
 }

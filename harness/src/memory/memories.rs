@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta};
 
-use super::document::{Fact, FactSource, MemoryDocument, stamp};
+use super::document::{Fact, FactSource, MemoryDocument};
 use super::merge::fact_id;
 use super::rules::MemoryRules;
 use super::store::{MemoryScope, MemoryStore, Stored};
-use crate::clock::Clock;
+use crate::clock::{Clock, iso_z};
 use crate::ids::{IdSource, ThreadId};
 use crate::runtime::runs::store::StoreError;
 
@@ -84,6 +84,11 @@ impl Memories {
         self.store.note(scope, thread, self.clock.now() + pause).await
     }
 
+    /// What the thread has to tell is learned next, however long it has been quiet.
+    pub async fn hurry(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.store.hurry(thread, DateTime::UNIX_EPOCH).await
+    }
+
     /// Adds a fact that the user told outright.
     pub async fn add(&self, scope: &MemoryScope, content: &str, category: &str, confidence: f64) -> Result<MemoryDocument, MemoryError> {
         let new = Fact {
@@ -91,7 +96,7 @@ impl Memories {
             content: content.trim().to_owned(),
             category: category.to_owned(),
             confidence,
-            created_at: stamp(self.clock.now()),
+            created_at: iso_z(self.clock.now()),
             source: FactSource(serde_json::json!({ "type": "manual" })),
             source_error: None,
             status: None,
@@ -110,7 +115,7 @@ impl Memories {
 
     /// Corrects a fact. What the user has looked at is trusted from then on.
     pub async fn correct(&self, scope: &MemoryScope, id: &str, change: &FactChange) -> Result<MemoryDocument, MemoryError> {
-        let now = stamp(self.clock.now());
+        let now = iso_z(self.clock.now());
         let correct = |document: &mut MemoryDocument| {
             let no_fact = || MemoryError::NoFact(id.to_owned());
             let at = document.facts.iter().position(|fact| fact.id == id).ok_or_else(no_fact)?;
@@ -141,8 +146,31 @@ impl Memories {
         self.change(scope, true, remove).await
     }
 
-    /// Puts a whole document in the place of what is remembered; an empty one forgets everything. Facts without an id of their own
-    /// get one.
+    /// The user's own agents that remember something, or will soon.
+    pub async fn agents(&self, user: &str) -> Result<Vec<String>, StoreError> {
+        self.store.agents(user).await
+    }
+
+    /// Forgets everything of the scope, also what is noted and not learned yet.
+    pub async fn forget(&self, scope: &MemoryScope) -> Result<MemoryDocument, MemoryError> {
+        let now = self.clock.now();
+        let forget = |document: &mut MemoryDocument| {
+            let empty = MemoryDocument::default();
+            *document = MemoryDocument { revision: document.revision, forgotten_at: Some(now), ..empty };
+            Ok(())
+        };
+        self.change(scope, true, forget).await
+    }
+
+    /// Forgets everything of the user, also what the user's own agents remember. Gives the user's own document.
+    pub async fn forget_user(&self, user: &str) -> Result<MemoryDocument, MemoryError> {
+        for agent in self.agents(user).await? {
+            self.forget(&MemoryScope { user: user.to_owned(), agent: Some(agent) }).await?;
+        }
+        self.forget(&MemoryScope::of_user(user)).await
+    }
+
+    /// Puts a whole document in the place of what is remembered. Facts without an id of their own get one.
     pub async fn replace(&self, scope: &MemoryScope, mut with: MemoryDocument) -> Result<MemoryDocument, MemoryError> {
         let mut seen = HashSet::new();
         for fact in &mut with.facts {
@@ -151,7 +179,7 @@ impl Memories {
             }
         }
         let replace = |document: &mut MemoryDocument| {
-            *document = MemoryDocument { revision: document.revision, ..with.clone() };
+            *document = MemoryDocument { revision: document.revision, forgotten_at: document.forgotten_at, ..with.clone() };
             Ok(())
         };
         self.change(scope, true, replace).await
@@ -172,7 +200,7 @@ impl Memories {
                 return Ok(held);
             }
             let now = self.clock.now();
-            next.last_updated = stamp(now);
+            next.last_updated = iso_z(now);
             if self.store.write(scope, &next, edited, now).await? {
                 next.revision += 1;
                 return Ok(next);

@@ -3,14 +3,17 @@
 use chrono::{DateTime, Utc};
 
 use super::dialogue::Dialogue;
-use super::document::{Fact, FactSource, MemoryDocument, QUARANTINED, stamp};
+use super::document::{Fact, FactSource, MemoryDocument, QUARANTINED};
 use super::learn::{Learned, LearnedFact};
 use super::rules::MemoryRules;
+use crate::clock::iso_z;
 use crate::ids::{IdSource, ThreadId};
 
 /// The longest fact and the longest note, in letters.
 const MOST_FACT_LETTERS: usize = 1_000;
 const MOST_NOTE_LETTERS: usize = 4_000;
+/// More facts than this in one answer are no summary of a conversation.
+const MOST_NEW_FACTS: usize = 20;
 /// What kinds of facts there are.
 const CATEGORIES: &[&str] = &["preference", "knowledge", "context", "behavior", "goal", "correction"];
 /// Words in what is no memory: files of a thread are gone with it.
@@ -35,15 +38,16 @@ pub fn merge(
         // A note has no place to be kept apart in, so what tools said does not get into it.
         if let Some(new) = new.filter(|new| !new.summary.contains(PASSING) && !dialogue.comes_from_tools(&new.summary, &note.summary)) {
             note.summary = cut(new.summary.trim(), MOST_NOTE_LETTERS);
-            note.updated_at = stamp(now);
+            note.updated_at = iso_z(now);
         }
     }
     let is_told = |new: &LearnedFact| new.origin == "user" && !dialogue.comes_from_tools(&new.content, "");
-    // A stranger's word takes nothing away, and nobody but the user what the user has told outright.
-    if learned.new_facts.iter().all(is_told) {
+    // A stranger's word takes nothing away, and nobody but the user what the user has told outright. Where tools spoke, a fact that
+    // the user told must say what is contradicted.
+    if learned.new_facts.iter().all(is_told) && !(learned.new_facts.is_empty() && dialogue.has_tools()) {
         next.facts.retain(|fact| fact.is_manual() || !learned.facts_to_remove.contains(&fact.id));
     }
-    for new in &learned.new_facts {
+    for new in learned.new_facts.iter().take(MOST_NEW_FACTS) {
         let content = one_line(&new.content);
         let is_sure = new.confidence >= rules.least_confidence;
         if content.is_empty() || !is_sure || content.contains(PASSING) || next.says(&content) {
@@ -55,7 +59,7 @@ pub fn merge(
             content,
             category: CATEGORIES.iter().find(|known| **known == new.category).unwrap_or(&"context").to_string(),
             confidence: new.confidence.min(1.0),
-            created_at: stamp(now),
+            created_at: iso_z(now),
             source: FactSource(thread.as_str().into()),
             source_error: wrong.filter(|wrong| !dialogue.comes_from_tools(wrong, "")),
             status: (!is_told(new)).then(|| QUARANTINED.to_owned()),
@@ -72,7 +76,7 @@ pub fn merge(
     if next == *document {
         return None;
     }
-    next.last_updated = stamp(now);
+    next.last_updated = iso_z(now);
     Some(next)
 }
 

@@ -2,6 +2,7 @@
 
 use super::document::{Fact, MemoryDocument, Note};
 use crate::messages::TextSize;
+use crate::messages::marks::escaped;
 use crate::models::TokenFamily;
 
 /// The memory as text of at most `budget` tokens; nothing where nothing is remembered.
@@ -74,10 +75,6 @@ impl Room {
     fn tokens(&self, text: &str) -> u64 {
         self.family.tokens(TextSize::of(text))
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ pub struct MemoryRules {
     pub injects: bool,
     /// How long a thread must be quiet.
     pub debounce: Duration,
+    /// How long a process that ends goes on learning.
+    pub flush: Duration,
     /// The model that decides what is worth keeping; the first one when absent.
     pub model: Option<String>,
     /// Most facts; the surest stay.
@@ -40,6 +42,7 @@ impl From<&MemoryConfig> for MemoryRules {
             learns: on && config.mode == MemoryMode::Middleware,
             injects: on && config.injection_enabled,
             debounce: Duration::from_secs_f64(number("debounce_seconds", 30.0).min(86_400.0)),
+            flush: Duration::from_secs_f64(config.shutdown_flush_timeout_seconds.clamp(0.0, 300.0)),
             model: key("model_name").and_then(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned),
             max_facts: number("max_facts", 100.0) as usize,
             least_confidence: number("fact_confidence_threshold", 0.7),

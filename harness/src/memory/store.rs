@@ -54,6 +54,9 @@ pub trait MemoryStore: Send + Sync + std::fmt::Debug {
     /// The document of a scope; `None` where nothing is remembered.
     async fn read(&self, scope: &MemoryScope) -> Result<Option<Stored>, StoreError>;
 
+    /// The user's own agents of which there are documents or news.
+    async fn agents(&self, user: &str) -> Result<Vec<String>, StoreError>;
+
     /// Writes the document, if the stored revision is the document's own (0 for none). Its revision is one more then. `false`
     /// when somebody else was first. `edited` says that the user did it.
     async fn write(&self, scope: &MemoryScope, document: &MemoryDocument, edited: bool, at: DateTime<Utc>) -> Result<bool, StoreError>;
@@ -69,6 +72,12 @@ pub trait MemoryStore: Send + Sync + std::fmt::Debug {
 
     /// It did not work; another try from `due` on.
     async fn again(&self, noted: &Noted, due: DateTime<Utc>) -> Result<(), StoreError>;
+
+    /// Whoever took it does not come to it: it is due for others at once, and no try was made.
+    async fn give_back(&self, noted: &Noted) -> Result<(), StoreError>;
+
+    /// What a thread has to tell is due from `due` on, if there is anything.
+    async fn hurry(&self, thread: &ThreadId, due: DateTime<Utc>) -> Result<(), StoreError>;
 
     /// Nothing is known of the thread any more. Idempotent.
     async fn forget_thread(&self, thread: &ThreadId) -> Result<(), StoreError>;

@@ -1,6 +1,6 @@
 //! A memory store for one process that forgets everything at its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -45,6 +45,12 @@ impl VolatileMemoryStore {
 impl MemoryStore for VolatileMemoryStore {
     async fn read(&self, scope: &MemoryScope) -> Result<Option<Stored>, StoreError> {
         Ok(self.0.lock().documents.get(scope).cloned())
+    }
+
+    async fn agents(&self, user: &str) -> Result<Vec<String>, StoreError> {
+        let kept = self.0.lock();
+        let scopes = kept.documents.keys().chain(kept.news.keys().map(|(scope, _)| scope)).filter(|scope| scope.user == user);
+        Ok(scopes.filter_map(|scope| scope.agent.clone()).collect::<BTreeSet<_>>().into_iter().collect())
     }
 
     async fn write(&self, scope: &MemoryScope, document: &MemoryDocument, edited: bool, _at: DateTime<Utc>) -> Result<bool, StoreError> {
@@ -98,6 +104,18 @@ impl MemoryStore for VolatileMemoryStore {
             news.noted.tries += 1;
             news.due = Some(due);
         });
+        Ok(())
+    }
+
+    async fn give_back(&self, noted: &Noted) -> Result<(), StoreError> {
+        self.change(noted, |_| {});
+        Ok(())
+    }
+
+    async fn hurry(&self, thread: &ThreadId, due: DateTime<Utc>) -> Result<(), StoreError> {
+        let mut kept = self.0.lock();
+        let of_thread = kept.news.values_mut().filter(|news| news.noted.thread == *thread);
+        of_thread.for_each(|news| news.due = news.due.map(|_| due));
         Ok(())
     }
 

@@ -1,9 +1,11 @@
-//! Learns from threads that have news, one after the other, until it is told to stop. What is not done then is done after the next
-//! start: the news are in the store.
+//! Learns from threads that have news, one after the other, until it is told to stop. What it does not come to then is done after
+//! the next start, or by others: the news are in the store.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::dialogue::Dialogue;
@@ -13,7 +15,7 @@ use super::memories::{Memories, MemoryError};
 use super::merge::merge;
 use super::rules::MemoryRules;
 use super::store::Noted;
-use crate::models::ModelError;
+use crate::models::{ModelError, Till};
 use crate::runtime::checkpoint::{CheckpointError, Checkpointer};
 use crate::runtime::runs::store::StoreError;
 
@@ -27,6 +29,8 @@ const MOST_TRIES: i64 = 3;
 const RETRY_PAUSE: TimeDelta = TimeDelta::minutes(2);
 /// The pause between looks.
 const PAUSE: Duration = Duration::from_secs(2);
+/// How long the store may take at the end.
+const END_LIMIT: Duration = Duration::from_secs(3);
 
 /// Why a thread's news were not learned.
 #[derive(Debug, thiserror::Error)]
@@ -44,30 +48,41 @@ enum NotLearned {
 pub struct MemoryWorker {
     memories: Memories,
     checkpoints: std::sync::Arc<dyn Checkpointer>,
+    till: Till,
+    /// What was taken and is not learned yet.
+    taken: Mutex<Vec<Noted>>,
 }
 
 impl MemoryWorker {
-    /// A worker that reads threads from `checkpoints`.
-    pub fn new(memories: Memories, checkpoints: std::sync::Arc<dyn Checkpointer>) -> Self {
-        Self { memories, checkpoints }
+    /// A worker that reads threads from `checkpoints` and books its questions in `till`.
+    pub fn new(memories: Memories, checkpoints: std::sync::Arc<dyn Checkpointer>, till: Till) -> Self {
+        Self { memories, checkpoints, till, taken: Mutex::default() }
     }
 
-    /// Works until `token` is cancelled. `now` gives the rules in force, and whom to ask.
+    /// Works until `token` is cancelled. A look that is under way then comes to its end, and a last one follows, as far as the rules
+    /// give time for it. `now` gives the rules in force, and whom to ask.
     pub async fn run(self, token: CancellationToken, now: impl Fn() -> (MemoryRules, Learner) + Send + Sync) {
+        let mut over = pin!(async {
+            token.cancelled().await;
+            tokio::time::sleep(now().0.flush).await;
+        });
         loop {
+            let is_last = token.is_cancelled();
             let (rules, learner) = now();
-            let looked = async {
-                match self.look(&rules, &learner).await {
-                    Ok(0) => tokio::time::sleep(PAUSE).await,
-                    Ok(_) => {}
-                    Err(error) => {
-                        tracing::warn!(%error, "what threads have to tell waits for the next look");
-                        tokio::time::sleep(PAUSE).await;
-                    }
-                }
+            let looked = tokio::select! {
+                biased;
+                looked = self.look(&rules, &learner) => Some(looked),
+                () = &mut over => None,
             };
-            if token.run_until_cancelled(looked).await.is_none() {
-                return;
+            let left = self.give_back().await;
+            if let Some(Err(error)) = &looked {
+                tracing::warn!(%error, "what threads have to tell waits for the next look");
+            }
+            if is_last || looked.is_none() {
+                return tracing::info!(drained = left == 0, threads_left = left, "no more is learned from threads");
+            }
+            if !matches!(looked, Some(Ok(1..))) {
+                token.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
             }
         }
     }
@@ -79,10 +94,24 @@ impl MemoryWorker {
         }
         let now = self.memories.clock().now();
         let taken = self.memories.store().take(now, now + LEASE, MOST_TAKEN).await?;
+        self.taken.lock().clone_from(&taken);
         for noted in &taken {
             self.work(noted, rules, learner).await?;
+            self.taken.lock().remove(0);
         }
         Ok(taken.len())
+    }
+
+    /// Leaves to others what was taken and not learned, and says how much that was.
+    async fn give_back(&self) -> usize {
+        let left = std::mem::take(&mut *self.taken.lock());
+        for noted in &left {
+            let given = tokio::time::timeout(END_LIMIT, self.memories.store().give_back(noted)).await;
+            if !matches!(given, Ok(Ok(()))) {
+                tracing::warn!(thread_id = %noted.thread, "a thread's news could not be given back; others take them when the lease is over");
+            }
+        }
+        left.len()
     }
 
     async fn work(&self, noted: &Noted, rules: &MemoryRules, learner: &Learner) -> Result<(), StoreError> {
@@ -105,14 +134,17 @@ impl MemoryWorker {
     /// The last message that was learned from; `None` when the thread is gone.
     async fn learn(&self, noted: &Noted, rules: &MemoryRules, learner: &Learner) -> Result<Option<String>, NotLearned> {
         let Some(snapshot) = self.checkpoints.get(&noted.thread, None).await? else { return Ok(None) };
-        let dialogue = Dialogue::since(snapshot.state.messages(), noted.watermark.as_deref());
-        let Some(last) = dialogue.last.clone() else { return Ok(None) };
-        if dialogue.is_empty() {
-            return Ok(Some(last));
-        }
         for _ in 0..MOST_TRIES {
             let document = self.memories.read(&noted.scope).await.map_err(MemoryError::from)?.document;
-            let learned = learner.learn(&document, &dialogue, self.memories.clock(), self.memories.ids()).await?;
+            let dialogue = Dialogue::since(snapshot.state.messages(), noted.watermark.as_deref(), document.forgotten_at);
+            let Some(last) = dialogue.last.clone() else { return Ok(None) };
+            if dialogue.is_empty() {
+                return Ok(Some(last));
+            }
+            let tab = self.till.open();
+            let learned = learner.learn(&document, &dialogue, tab.asker()).await;
+            tab.book(Some(&noted.thread), Some(&noted.scope.user)).await;
+            let learned = learned?;
             let Some(learned) = learned else {
                 tracing::warn!(thread_id = %noted.thread, "a model's answer was no memory; what the thread has to tell is passed over");
                 return Ok(Some(last));

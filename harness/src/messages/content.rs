@@ -69,3 +69,15 @@ pub(super) fn block_text(block: &Value) -> Option<&str> {
         _ => None,
     }
 }
+
+/// What a value is, for people.
+pub(super) fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

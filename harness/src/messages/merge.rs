@@ -1,6 +1,6 @@
 //! Adds the fragments of one streamed AI message up to the final message.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -71,11 +71,8 @@ impl MessageAccumulator {
 
     /// The message as far as it has come: calls with what of their arguments can be read already.
     pub fn so_far(&self) -> Message {
-        let call = |(index, call): (&u32, &PartialCall)| {
-            let id = if call.id.is_empty() { format!("call_{}_{index}", self.id) } else { call.id.clone() };
-            ToolCall::new(id, call.name.clone(), partial_args(&call.args))
-        };
-        let tool_calls = self.calls.iter().map(call).collect();
+        let call = |(id, call): (String, &PartialCall)| ToolCall::new(id, call.name.clone(), partial_args(&call.args));
+        let tool_calls = self.calls_with_ids().map(call).collect();
         let kind = MessageKind::Ai { tool_calls, invalid_tool_calls: vec![], usage_metadata: self.usage.clone() };
         self.clone().into_message(kind)
     }
@@ -84,8 +81,7 @@ impl MessageAccumulator {
     pub fn finish(self) -> Message {
         let mut tool_calls = Vec::new();
         let mut invalid_tool_calls = Vec::new();
-        for (index, call) in &self.calls {
-            let id = if call.id.is_empty() { format!("call_{}_{index}", self.id) } else { call.id.clone() };
+        for (id, call) in self.calls_with_ids() {
             match parse_args(&call.args) {
                 Ok(args) => tool_calls.push(ToolCall::new(id, call.name.clone(), args)),
                 Err(error) => invalid_tool_calls.push(InvalidToolCall {
@@ -99,6 +95,18 @@ impl MessageAccumulator {
         }
         let usage = self.usage.clone();
         self.into_message(MessageKind::Ai { tool_calls, invalid_tool_calls, usage_metadata: usage })
+    }
+
+    /// The calls, each under an id of its own: some providers give all the same, or none.
+    fn calls_with_ids(&self) -> impl Iterator<Item = (String, &PartialCall)> {
+        let mut taken = HashSet::new();
+        self.calls.iter().map(move |(index, call)| {
+            let mut id = if call.id.is_empty() { format!("call_{}_{index}", self.id) } else { call.id.clone() };
+            while !taken.insert(id.clone()) {
+                id = format!("{id}_{index}");
+            }
+            (id, call)
+        })
     }
 
     /// What can be kept of a message that was cut off: its text and reasoning, marked incomplete; half-written calls are
@@ -176,7 +184,25 @@ fn parse_args(text: &str) -> Result<Map<String, Value>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::messages::ToolCallChunk;
     use serde_json::json;
+
+    #[test]
+    fn calls_that_share_an_id_get_ids_of_their_own() {
+        let piece = |index, id: &str| ToolCallChunk {
+            name: Some("f".to_owned()),
+            args: Some("{}".to_owned()),
+            id: Some(id.to_owned()),
+            index,
+            kind: "tool_call_chunk",
+        };
+        let mut answer = MessageAccumulator::new("m");
+        let pieces = [piece(0, "a"), piece(1, "a"), piece(2, "a_1"), piece(3, "")];
+        answer.push(&MessageChunk { tool_call_chunks: pieces.into(), ..MessageChunk::empty("m") });
+        let ids = |message: Message| message.tool_calls().iter().map(|call| call.id.clone()).collect::<Vec<_>>();
+        assert_eq!(ids(answer.so_far()), ["a", "a_1", "a_1_2", "call_m_3"]);
+        assert_eq!(ids(answer.finish()), ["a", "a_1", "a_1_2", "call_m_3"]);
+    }
 
     #[test]
     fn unfinished_arguments_are_read_as_far_as_they_go() {

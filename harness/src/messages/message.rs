@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::content::json_type;
 use super::{Content, InvalidToolCall, TextSize, ToolCall, UsageMetadata};
 
 /// The id of a remove message that drops everything before it.
@@ -78,6 +79,7 @@ struct Inner {
     body: MessageBody,
     json: OnceLock<Box<RawValue>>,
     size: OnceLock<TextSize>,
+    framed: OnceLock<Message>,
 }
 
 impl Deref for Message {
@@ -95,7 +97,7 @@ impl PartialEq for Message {
 
 impl From<MessageBody> for Message {
     fn from(body: MessageBody) -> Self {
-        Self(Arc::new(Inner { body, json: OnceLock::new(), size: OnceLock::new() }))
+        Self(Arc::new(Inner { body, json: OnceLock::new(), size: OnceLock::new(), framed: OnceLock::new() }))
     }
 }
 
@@ -144,6 +146,12 @@ impl Message {
     /// How much there is to read in it, measured at the first call.
     pub fn size(&self) -> TextSize {
         *self.0.size.get_or_init(|| TextSize::of_message(self))
+    }
+
+    /// The message as models get to read it, made by `frame` at the first call: what a person wrote, pictures included, is not
+    /// copied again with every request of its conversation.
+    pub(crate) fn framed(&self, frame: impl FnOnce(&Self) -> Self) -> &Self {
+        self.0.framed.get_or_init(|| frame(self))
     }
 
     /// A message from the JSON that [`Message::json`] once gave, which stays its JSON: nothing is serialized again.
@@ -382,16 +390,5 @@ impl Message {
             object @ Value::Object(_) => serde_json::from_value(object).map_err(|error| InvalidMessage(error.to_string())),
             other => Err(InvalidMessage(format!("a message must be an object, not {}", json_type(&other)))),
         }
-    }
-}
-
-fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
     }
 }

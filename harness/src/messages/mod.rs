@@ -2,6 +2,8 @@
 
 mod chunk;
 mod content;
+mod folded;
+pub mod framework_tags;
 mod merge;
 mod message;
 mod own_words;
@@ -26,6 +28,11 @@ pub mod marks {
     pub const BEGIN_USER_INPUT: &str = "--- BEGIN USER INPUT ---";
     /// Behind them.
     pub const END_USER_INPUT: &str = "--- END USER INPUT ---";
+
+    /// Somebody's text as part of a block of the framework's: it cannot close the block it stands in.
+    pub(crate) fn escaped(text: &str) -> String {
+        text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    }
 }
 
 /// Keys of `additional_kwargs` that other software reads.
@@ -54,6 +61,12 @@ pub mod kwargs {
     pub const TOKEN_USAGE_ATTRIBUTION: &str = "token_usage_attribution";
     /// Tokens of the run up to and with this answer.
     pub const RUN_USAGE: &str = "deerflow_run_usage";
+    /// What the subagent of a result has cost.
+    pub const SUBAGENT_TOKEN_USAGE: &str = "subagent_token_usage";
+    /// Marks an answer whose usage has that of the subagents it called in it.
+    pub const SUBAGENT_USAGE_ATTRIBUTED: &str = "subagent_token_usage_attributed";
+    /// What answers cost that were taken back for this one.
+    pub const FORGOTTEN_USAGE: &str = "deerflow_forgotten_usage";
     /// Marks an answer that a provider's safety filter broke off.
     pub const SAFETY_TERMINATION: &str = "safety_termination";
     /// What of a file was read or written: its path and the digest of its content.

@@ -24,6 +24,49 @@ pub struct UsageMetadata {
 }
 
 impl UsageMetadata {
+    /// More tokens than any call can have. What a provider says beyond that is cut to it, so that sums never run over.
+    pub const MOST: u64 = 1 << 40;
+    /// The part of the prompt that the provider still had, among its parts.
+    pub const CACHE_READ: &str = "cache_read";
+
+    /// How much of the prompt the provider still had.
+    pub fn cache_read(&self) -> u64 {
+        self.input_token_details.get(Self::CACHE_READ).and_then(Value::as_u64).unwrap_or(0)
+    }
+
+    /// The same with no count above [`UsageMetadata::MOST`].
+    #[must_use]
+    pub fn believable(self) -> Self {
+        let part = |(part, count): (String, Value)| (part, count.as_u64().map_or(count, |count| count.min(Self::MOST).into()));
+        Self {
+            input_tokens: self.input_tokens.min(Self::MOST),
+            output_tokens: self.output_tokens.min(Self::MOST),
+            total_tokens: self.total_tokens.min(Self::MOST),
+            input_token_details: self.input_token_details.into_iter().map(part).collect(),
+            output_token_details: self.output_token_details.into_iter().map(part).collect(),
+        }
+    }
+
+    /// Both together; of the parts only the counts.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        let parts = |first: &Map<String, Value>, second: &Map<String, Value>| {
+            let mut sum = first.clone();
+            for (part, count) in second {
+                let both = [sum.get(part), Some(count)].into_iter().flatten().filter_map(Value::as_u64).fold(0, u64::saturating_add);
+                sum.insert(part.clone(), both.into());
+            }
+            sum
+        };
+        Self {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            total_tokens: self.total().saturating_add(other.total()),
+            input_token_details: parts(&self.input_token_details, &other.input_token_details),
+            output_token_details: parts(&self.output_token_details, &other.output_token_details),
+        }
+    }
+
     /// The total, or input plus output where the provider left it out.
     pub fn total(&self) -> u64 {
         if self.total_tokens == 0 { self.input_tokens.saturating_add(self.output_tokens) } else { self.total_tokens }

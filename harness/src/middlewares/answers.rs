@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::messages::{Content, Message, MessageBody, MessageKind, ToolCall, kwargs};
 
 use super::real_user::is_real_user_message;
+use super::token_usage::attributed_anew;
 
 /// The messages of the present run, and of runs that it only goes on with: those since it was last asked for something.
 pub(super) fn of_run(messages: &[Message]) -> &[Message] {
@@ -24,7 +25,7 @@ pub(super) fn last_answer(messages: &[Message]) -> Option<&Message> {
 
 /// The same answer with only those calls that `keep` wants, also in the provider's own form.
 pub(super) fn keeping(answer: &Message, mut keep: impl FnMut(&ToolCall) -> bool) -> Message {
-    answer.with(|body| {
+    let kept = answer.with(|body| {
         let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &mut body.kind else { return };
         tool_calls.retain(&mut keep);
         if tool_calls.is_empty() {
@@ -32,15 +33,17 @@ pub(super) fn keeping(answer: &Message, mut keep: impl FnMut(&ToolCall) -> bool)
         }
         let kept: Vec<String> = tool_calls.iter().map(|call| call.id.clone()).collect();
         forget_raw_calls(body, &kept);
-    })
+    });
+    attributed_anew(kept)
 }
 
 /// The same answer without any call, and with `notice` behind its text: the run ends with it, for this reason.
 pub(super) fn stopped(answer: &Message, reason: &str, notice: &str) -> Message {
-    keeping(answer, |_| false).with(|body| {
+    let stopped = keeping(answer, |_| false).with(|body| {
         append(&mut body.content, notice);
         body.additional_kwargs.insert(kwargs::GUARD_STOP.to_owned(), json!(reason));
-    })
+    });
+    attributed_anew(stopped)
 }
 
 /// Whether a model meant the answer to be its last word: no calls in any form, and not the framework's own text.

@@ -62,23 +62,17 @@ impl Middleware for FinishGuardMiddleware {
         if let Some(filter) = filter(answer).filter(|_| self.safety) {
             tracing::warn!(run_id = %ctx.run_id, thread_id = %ctx.thread_id, filter, "a provider's safety filter stopped an answer");
             ctx.sink.emit(AgentEvent::Custom(json!({ "type": SAFETY_EVENT, "reason": filter, "message_id": answer.id })));
-            return Ok(HookOutcome {
-                stop_reason: Some(SAFETY_CAPPED.to_owned()),
-                ..StateUpdate::messages(forgotten(&empty, answer).chain([filtered(answer, filter)])).into()
-            });
+            return Ok(HookOutcome { stop_reason: Some(SAFETY_CAPPED.to_owned()), ..instead_of(&empty, filtered(answer, filter)).into() });
         }
         let asked_again = empty.len() > 1 || run.iter().any(|message| message.flag(kwargs::ANSWER_RECOVERED));
         let worked = run.iter().any(|message| message.tool_call_id().is_some());
         match (is_empty(answer), worked) {
             (true, false) => Ok(HookOutcome::default()),
-            (true, true) if asked_again => Ok(StateUpdate::messages(forgotten(&empty, answer).chain([speechless(answer)])).into()),
+            (true, true) if asked_again => Ok(instead_of(&empty, speechless(answer)).into()),
             (true, true) => Ok(HookOutcome::default().jump(Jump::Model)),
             (false, _) if empty.is_empty() => Ok(HookOutcome { stop_reason: cut(answer), ..HookOutcome::default() }),
             // What was empty before has been said after all; the mark is what is left of it.
-            (false, _) => {
-                let update = StateUpdate::messages(forgotten(&empty, answer).chain([recovered(answer)]));
-                Ok(HookOutcome { stop_reason: cut(answer), ..update.into() })
-            }
+            (false, _) => Ok(HookOutcome { stop_reason: cut(answer), ..instead_of(&empty, recovered(answer)).into() }),
         }
     }
 }
@@ -129,10 +123,18 @@ fn cut(answer: &Message) -> Option<String> {
     (cut && is_final(answer)).then(|| LENGTH_CAPPED.to_owned())
 }
 
-/// Takes back empty answers other than this one.
-fn forgotten(empty: &[&Message], answer: &Message) -> impl Iterator<Item = Message> {
-    let ids: Vec<String> = empty.iter().filter(|message| message.id != answer.id).filter_map(|message| message.id.clone()).collect();
-    ids.into_iter().map(Message::remove)
+/// Takes back empty answers other than this one, which stands for what they cost too.
+fn instead_of(empty: &[&Message], answer: Message) -> StateUpdate {
+    let gone: Vec<&Message> = empty.iter().copied().filter(|message| message.id != answer.id).collect();
+    let cost = gone.iter().filter_map(|message| message.usage().cloned()).reduce(|sum, usage| sum.and(&usage));
+    let removed = gone.iter().filter_map(|message| message.id.clone()).map(Message::remove);
+    let answer = match cost {
+        Some(cost) => answer.with(|body| {
+            body.additional_kwargs.insert(kwargs::FORGOTTEN_USAGE.to_owned(), json!(cost));
+        }),
+        None => answer,
+    };
+    StateUpdate::messages(removed.chain([answer]))
 }
 
 fn recovered(answer: &Message) -> Message {

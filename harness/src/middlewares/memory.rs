@@ -35,6 +35,7 @@ pub(super) const NAME: &str = "memory";
 pub struct MemoryMiddleware {
     memories: Memories,
     rules: MemoryRules,
+    agent: Option<String>,
     held: Mutex<HashMap<(MemoryScope, ThreadId), Held>>,
 }
 
@@ -49,12 +50,23 @@ struct Held {
 impl MemoryMiddleware {
     /// By these rules.
     pub fn new(memories: Memories, rules: MemoryRules) -> Self {
-        Self { memories, rules, held: Mutex::default() }
+        Self { memories, rules, agent: None, held: Mutex::default() }
+    }
+
+    /// For this agent of the user's own, which remembers for itself.
+    #[must_use]
+    pub fn of_agent(self, agent: Option<String>) -> Self {
+        Self { agent, ..self }
+    }
+
+    /// Whose memory a run reads and writes.
+    fn scope_of(&self, ctx: &RunContext) -> MemoryScope {
+        MemoryScope { user: ctx.actor.user_id.clone(), agent: self.agent.clone() }
     }
 
     /// What the run's agent reads; looked up once per run.
     async fn text(&self, ctx: &RunContext) -> Result<Option<Arc<str>>, StoreError> {
-        let place = (scope_of(ctx), ctx.thread_id.clone());
+        let place = (self.scope_of(ctx), ctx.thread_id.clone());
         let held = self.held.lock().get(&place).cloned();
         if let Some(held) = held.as_ref().filter(|held| held.run == ctx.run_id) {
             return Ok(held.text.clone());
@@ -71,12 +83,6 @@ impl MemoryMiddleware {
         all.insert(place, Held { run: ctx.run_id.clone(), edits: stored.edits, text: text.clone() });
         Ok(text)
     }
-}
-
-/// Whose memory a run reads and writes.
-fn scope_of(ctx: &RunContext) -> MemoryScope {
-    let agent = ctx.option_str("agent_name").filter(|name| !name.is_empty()).map(str::to_lowercase);
-    MemoryScope { user: ctx.actor.user_id.clone(), agent }
 }
 
 /// The memory as the model reads it.
@@ -117,7 +123,7 @@ impl Middleware for MemoryMiddleware {
 
     async fn after_agent(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
         if state.messages().iter().any(is_real_user_message) {
-            let scope = scope_of(ctx);
+            let scope = self.scope_of(ctx);
             let noted = timeout(LIMIT, self.memories.note(&scope, &ctx.thread_id, &self.rules)).await;
             if let Err(error) = noted.unwrap_or_else(|_| Err(StoreError::Unavailable("it took too long".to_owned()))) {
                 tracing::warn!(%error, thread_id = %ctx.thread_id, "a thread's news are not noted; its next run does it");

@@ -94,6 +94,8 @@ impl From<StateUpdate> for HookOutcome {
 pub enum Jump {
     /// To the loop's entry: `before_model` hooks, then the model.
     Model,
+    /// There too, as in another run: super-steps are counted anew, so the hook must know when it is enough.
+    Again,
     /// To the tools, when calls are pending; otherwise on as usual.
     Tools,
     /// To the end of the run.

@@ -2,8 +2,9 @@
 //!
 //! Before hooks and wraps go down the list, after hooks up. So tool calls are paired before errors are caught; a question to
 //! the user is answered innermost, where nothing can run the tool first; a title is written after everything below it has had
-//! its say on the answer. How an answer ended is judged first, then whether the run costs too much or goes in circles, and what is
-//! left of it is held against the plan last.
+//! its say on the answer. Skills come first: what calls for one is read as the user wrote it. How an answer ended is judged first,
+//! then whether the run costs too much or goes in circles, and what is left of it is held against the plan last. A run is at its end
+//! when its goal lets it be, so that is looked at before all else there.
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use super::middleware::Middleware;
 
 /// Known middlewares, the outermost first.
 pub const ORDER: &[&str] = &[
+    "SkillsMiddleware",
     "InputSanitizationMiddleware",
     "ToolOutputBudgetMiddleware",
     "ToolResultSanitizationMiddleware",
@@ -25,6 +27,7 @@ pub const ORDER: &[&str] = &[
     "ToolErrorMiddleware",
     "TodoMiddleware",
     "TokenUsageMiddleware",
+    "SubagentUsageMiddleware",
     "TitleMiddleware",
     "ViewImageMiddleware",
     "SubagentLimitMiddleware",
@@ -33,6 +36,7 @@ pub const ORDER: &[&str] = &[
     CUSTOM,
     "FinishGuardMiddleware",
     "ClarificationMiddleware",
+    "GoalMiddleware",
 ];
 
 /// Where middlewares of others stand, in the order in which they were given.

@@ -2,7 +2,7 @@
 //!
 //! Providers refuse a conversation in which a call has no result, a result has no call, or anything stands between them. A
 //! cancelled run, a truncated answer or a careless provider leaves just that. So: calls get an id and a name where they have
-//! none, results move behind their calls in call order, orphans go, and a call without a result gets one that says why.
+//! none of their own, results move behind their calls in call order, orphans go, and a call without a result gets one that says why.
 
 use std::collections::{HashMap, HashSet};
 
@@ -32,7 +32,8 @@ enum Fault {
 
 /// The same conversation, strictly paired.
 pub fn repair(messages: Vec<Message>) -> Vec<Message> {
-    let mut slots: Vec<Vec<Slot>> = messages.iter().enumerate().map(|(at, message)| slots_of(at, message)).collect();
+    let mut taken = HashSet::new();
+    let mut slots: Vec<Vec<Slot>> = messages.iter().enumerate().map(|(at, message)| slots_of(at, message, &mut taken)).collect();
     pair_by_id(&messages, &mut slots);
     pair_without_id(&messages, &mut slots);
     let mut repaired = Vec::with_capacity(messages.len());
@@ -105,7 +106,8 @@ fn sole_by_name(open: &[&mut Slot]) -> HashMap<String, Option<usize>> {
     sole
 }
 
-fn slots_of(at: usize, message: &Message) -> Vec<Slot> {
+/// The calls of an answer. Some providers begin their ids anew with every answer, others refuse a conversation in which an id comes twice.
+fn slots_of(at: usize, message: &Message, taken: &mut HashSet<String>) -> Vec<Slot> {
     let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &message.kind else { return Vec::new() };
     let mut slots: Vec<Slot> = if tool_calls.is_empty() && invalid_tool_calls.is_empty() {
         raw_calls(message).iter().map(|raw| Slot::of(raw_call(raw))).collect()
@@ -118,7 +120,6 @@ fn slots_of(at: usize, message: &Message) -> Vec<Slot> {
         (false, true) => "tool_calls",
         (false, false) => "invalid_tool_calls",
     };
-    let mut taken: HashSet<String> = HashSet::new();
     for (nth, slot) in slots.iter_mut().enumerate() {
         if slot.call.id.is_empty() || taken.contains(&slot.call.id) {
             slot.call.id = format!("deerflow_synthetic_tool_call_{at}_{}_{nth}", source(nth));

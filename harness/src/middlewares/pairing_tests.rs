@@ -72,7 +72,7 @@ fn results_move_behind_their_calls_in_call_order_and_orphans_go() {
 }
 
 #[test]
-fn an_id_that_every_turn_reuses_pairs_within_its_turn() {
+fn an_id_that_every_turn_reuses_pairs_within_its_turn_and_is_sent_once() {
     let messages = vec![
         ai(vec![call("c", "ls")], vec![]),
         result("c", "ls", "first"),
@@ -84,7 +84,8 @@ fn an_id_that_every_turn_reuses_pairs_within_its_turn() {
     ];
     let repaired = repair(messages);
     assert_paired(&repaired);
-    assert_eq!(shape(&repaired)[..4], ["c", "c:first", "c", "c:second"]);
+    let renamed = "deerflow_synthetic_tool_call_2_tool_calls_0";
+    assert_eq!(shape(&repaired)[..4], ["c", "c:first", renamed, &format!("{renamed}:second")]);
     assert_eq!((repaired[5].content.text(), repaired[6].content.text()), ("third".to_owned(), "fourth".to_owned()));
 }
 
@@ -170,6 +171,8 @@ proptest! {
         let before = others(&messages);
         let repaired = repair(messages);
         assert_paired(&repaired);
+        let ids: Vec<&str> = repaired.iter().flat_map(Message::tool_calls).map(|call| call.id.as_str()).collect();
+        prop_assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "no id comes twice");
         prop_assert_eq!(others(&repaired), before);
         prop_assert_eq!(repair(repaired.clone()), repaired);
     }

@@ -4,7 +4,7 @@
 //! file that is there needs the newest mark to fit; the marks stand in the conversation, so what was summarized away must be
 //! read again.
 
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -14,30 +14,48 @@ use tokio::sync::Mutex;
 
 use super::middleware::{Hooks, Middleware};
 use super::next::ToolNext;
+use crate::ids::{RunId, ThreadId};
 use crate::messages::{Message, ToolCall, ToolStatus, kwargs};
 use crate::sandbox::{FileHome, LineRange, TextRead, ThreadFiles, VirtualPath};
 use crate::tools::{ToolContext, ToolError, ToolOutput};
 
-/// Files that are looked at side by side, at most.
-const LANES: usize = 64;
+/// Files that are known at once, unless more are in use.
+const MOST_KNOWN: usize = 1_024;
 
 /// The gate before `write_file` and `str_replace`.
 #[derive(Debug, Clone)]
 pub struct ReadBeforeWriteMiddleware {
     files: FileHome,
-    /// A look at a file and the call that follows are one; files share lanes.
-    lanes: Arc<[Mutex<()>]>,
+    known: Arc<parking_lot::Mutex<HashMap<FileKey, Turn>>>,
+}
+
+/// A user's thread and a path in it.
+type FileKey = (String, ThreadId, VirtualPath);
+
+/// Whose turn it is with a file: a look at it and the call that follows are one. And what the last call left: the calls of one answer
+/// are made before any of their results is part of the conversation, so a second change of a file finds here what the first one made.
+type Turn = Arc<Mutex<Option<Left>>>;
+
+/// What a call of a run left.
+#[derive(Debug, PartialEq)]
+struct Left {
+    run: RunId,
+    digest: String,
 }
 
 impl ReadBeforeWriteMiddleware {
     /// Looks at the files of this home.
     pub fn new(files: FileHome) -> Self {
-        Self { files, lanes: (0..LANES).map(|_| Mutex::new(())).collect() }
+        Self { files, known: Arc::default() }
     }
 
-    fn lane(&self, ctx: &ToolContext, path: &VirtualPath) -> &Mutex<()> {
-        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((&ctx.run.thread_id, path));
-        &self.lanes[usize::try_from(hash % LANES as u64).unwrap_or_default()]
+    fn turn(&self, key: FileKey) -> Turn {
+        let mut known = self.known.lock();
+        if known.len() >= MOST_KNOWN && !known.contains_key(&key) {
+            // Those that nobody holds or waits for.
+            known.retain(|_, turn| Arc::strong_count(turn) > 1);
+        }
+        Arc::clone(known.entry(key).or_default())
     }
 }
 
@@ -57,16 +75,19 @@ impl Middleware for ReadBeforeWriteMiddleware {
             "write_file" | "str_replace" => true,
             _ => return next.run(call, ctx).await,
         };
-        let Some(path) = call.args.get("path").and_then(Value::as_str).and_then(|raw| VirtualPath::parse(raw).ok()) else {
+        let Some(path) = call.args.get("path").and_then(Value::as_str).and_then(|raw| self.files.writable(raw).ok()) else {
             return next.run(call, ctx).await;
         };
         let files = self.files.thread(&ctx.run.actor.user_id, &ctx.run.thread_id);
-        let _alone = self.lane(ctx, &path).lock().await;
+        let turn = self.turn((ctx.run.actor.user_id.clone(), ctx.run.thread_id.clone(), path.clone()));
+        let mut last = turn.lock().await;
         // What a former attempt of the call did is no change by others, and its recorded result is what the model is to read.
         let is_again = !matches!(ctx.run.calls.former(&ctx.key).await, Ok(None));
+        let left = |digest: String| Some(Left { run: ctx.run.run_id.clone(), digest });
         if writes
             && !is_again
             && let Some(present) = digest(&files, &path).await
+            && *last != left(present.clone())
         {
             let known = newest_mark(ctx.state.messages(), &path);
             if known != Some(present.as_str()) && result_of(call).as_ref() != Some(&present) {
@@ -79,6 +100,9 @@ impl Middleware for ReadBeforeWriteMiddleware {
             && !output.content.text().starts_with("Error:")
             && let Some(present) = digest(&files, &path).await
         {
+            if writes {
+                *last = left(present.clone());
+            }
             let mark = json!({ "path": path.to_string(), "sha256": present });
             output.additional_kwargs.insert(kwargs::READ_MARK.to_owned(), mark);
         }

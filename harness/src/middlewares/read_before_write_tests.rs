@@ -117,3 +117,38 @@ async fn a_new_file_needs_no_reading_and_a_failed_write_marks_nothing() {
     assert_eq!(house.past.iter().filter(|message| message.additional_kwargs.contains_key(kwargs::READ_MARK)).count(), 1);
     assert_eq!(newest_mark(&house.past, &VirtualPath::parse("/mnt/user-data/outputs/a.txt").unwrap()), None);
 }
+
+#[tokio::test]
+async fn several_changes_of_a_file_in_one_answer_build_on_each_other() {
+    let house = House::new();
+    let edit = |id, old: &str, new: &str| (id, "str_replace", json!({"path": PATH, "description": "d", "old_str": old, "new_str": new}));
+    let write = ("a", "write_file", json!({"path": PATH, "description": "d", "content": "one two"}));
+    let answer = calls([write, edit("b", "one", "1"), edit("c", "two", "2")]);
+    let agent = AgentBuilder::new(ReplayModel::new([answer, Reply::Say("ok")]))
+        .tool(WriteFile { home: house.home.clone() })
+        .tool(StrReplace { home: house.home.clone() })
+        .middleware(ReadBeforeWriteMiddleware::new(house.home.clone()))
+        .build();
+    let said = run(&agent, fresh(state_of([Message::human("go")])), |_| {}).await;
+    let results: Vec<String> = said.state().messages()[2..5].iter().map(|result| result.content.text()).collect();
+    assert!(results.iter().all(|result| result == "OK"), "{results:?}");
+}
+
+#[tokio::test]
+async fn nobody_waits_for_the_file_of_another() {
+    let house = House::new();
+    let gate = ReadBeforeWriteMiddleware::new(house.home.clone());
+    let key = |user: &str, number: usize| {
+        let path = VirtualPath::parse(&format!("/mnt/user-data/workspace/{number}")).unwrap();
+        (user.to_owned(), ThreadId::parse("thread").unwrap(), path)
+    };
+    let held = gate.turn(key("ann", 0));
+    let _held = held.lock().await;
+    assert!(gate.turn(key("ann", 0)).try_lock().is_err());
+    assert!(gate.turn(key("bob", 0)).try_lock().is_ok());
+    for number in 1..2 * MOST_KNOWN {
+        assert!(gate.turn(key("ann", number)).try_lock().is_ok(), "{number}");
+    }
+    assert!(gate.turn(key("ann", 0)).try_lock().is_err(), "what is in use is not forgotten");
+    assert!(gate.known.lock().len() <= MOST_KNOWN);
+}

@@ -3,13 +3,24 @@
 use serde_json::Value;
 
 pub use crate::messages::own_words as user_text;
-use crate::messages::{Message, kwargs};
+use crate::messages::{Message, MessageKind, kwargs};
+use crate::tools::builtins::ASK_CLARIFICATION;
 
 /// Whether a person wrote it: human, no summary, and not hidden, unless it answers a question of the agent.
 pub fn is_real_user_message(message: &Message) -> bool {
     message.is_human()
         && message.name.as_deref() != Some("summary")
         && (!message.flag(kwargs::HIDE_FROM_UI) || message.additional_kwargs.get(kwargs::HUMAN_INPUT_RESPONSE).is_some_and(is_response))
+}
+
+/// Whether a person's message answers a question of the agent, so that what was asked for `before` goes on.
+pub(super) fn answers_agent(message: &Message, before: &[&Message]) -> bool {
+    let is_result = |message: &&&Message| matches!(message.kind, MessageKind::Tool { .. });
+    let asked = || {
+        let last = before.iter().rev().find(|message| !is_result(message))?;
+        Some(last.tool_calls().iter().any(|call| call.name == ASK_CLARIFICATION))
+    };
+    message.additional_kwargs.get(kwargs::HUMAN_INPUT_RESPONSE).is_some_and(is_response) || asked().unwrap_or(false)
 }
 
 /// `{version: 1, kind: "human_input_response", source, request_id, response_kind, value, option_id?}`, texts not empty.

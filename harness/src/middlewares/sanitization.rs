@@ -1,6 +1,7 @@
 //! Keeps what people and web pages write from passing for what the framework says.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -9,14 +10,17 @@ use super::framework_tags::neutralised;
 use super::middleware::{Hooks, Middleware};
 use super::next::{ModelNext, ToolNext};
 use super::real_user::is_real_user_message;
+use super::subagent_limit::TASK;
 use crate::messages::marks::{BEGIN_USER_INPUT, END_USER_INPUT};
 use crate::messages::{Content, Message, ToolCall, kwargs};
 use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::RunContext;
-use crate::tools::{ToolContext, ToolError, ToolOutput};
+use crate::tools::builtins::TOOL_SEARCH;
+use crate::tools::{ToolContext, ToolError, ToolOutput, ToolRegistry};
 
-/// Tools that bring text which anybody may have written.
-const FOREIGN: [&str; 4] = ["web_fetch", "web_search", "image_search", "web_capture"];
+/// Tools that bring text which anybody may have written: a subagent repeats what it has read, a catalog what servers say of their
+/// tools.
+const FOREIGN: [&str; 6] = ["web_fetch", "web_search", "image_search", "web_capture", TASK, TOOL_SEARCH];
 /// The block that the framework puts before a user's text.
 const UPLOADS: (&str, &str) = ("<current_uploads>", "</current_uploads>");
 
@@ -39,15 +43,24 @@ impl Middleware for InputSanitizationMiddleware {
 
     async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
         for message in request.messages.iter_mut().filter(|message| is_real_user_message(message)) {
-            *message = framed(message);
+            *message = message.framed(framed).clone();
         }
         next.run(request).await
     }
 }
 
-/// Makes the tags in results of web tools harmless.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ToolResultSanitizationMiddleware;
+/// Makes the tags in results harmless that strangers have a hand in: web pages, subagents, servers of tools.
+#[derive(Debug, Clone, Default)]
+pub struct ToolResultSanitizationMiddleware {
+    foreign: HashSet<String>,
+}
+
+impl ToolResultSanitizationMiddleware {
+    /// For an agent with these tools.
+    pub fn new(tools: &ToolRegistry) -> Self {
+        Self { foreign: tools.foreign().map(str::to_owned).collect() }
+    }
+}
 
 #[async_trait]
 impl Middleware for ToolResultSanitizationMiddleware {
@@ -61,7 +74,7 @@ impl Middleware for ToolResultSanitizationMiddleware {
 
     async fn wrap_tool_call(&self, call: &ToolCall, ctx: &ToolContext, next: ToolNext<'_>) -> Result<ToolOutput, ToolError> {
         let mut output = next.run(call, ctx).await?;
-        if FOREIGN.contains(&call.name.as_str()) {
+        if FOREIGN.contains(&call.name.as_str()) || self.foreign.contains(&call.name) {
             output.content = harmless(output.content);
         }
         Ok(output)

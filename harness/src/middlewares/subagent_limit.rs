@@ -1,6 +1,7 @@
 //! Bounds how many agents an agent sets to work: at once, and in one run.
 
 use async_trait::async_trait;
+use serde_json::{Map, Value};
 
 use super::answers::{append, keeping, last_answer, of_run};
 use super::middleware::{HookOutcome, HookResult, Hooks, Middleware};
@@ -12,14 +13,34 @@ use crate::state::{StateUpdate, ThreadState};
 pub const TASK: &str = "task";
 /// Why the run ended.
 const SUBAGENT_LIMIT_CAPPED: &str = "subagent_limit_capped";
-/// How many may be asked for at once.
-const AT_ONCE: std::ops::RangeInclusive<u64> = 1..=4;
-/// How many may be asked for in one run.
-const IN_A_RUN: std::ops::RangeInclusive<u64> = 1..=50;
+/// The most that may be allowed at once.
+const MOST_AT_ONCE: u64 = 4;
+/// The most that may be allowed in one run.
+const MOST_IN_A_RUN: u64 = 50;
 /// How many at once unless a run says otherwise.
 const USUALLY_AT_ONCE: u64 = 3;
 /// What the user reads when a run may set no more agents to work.
 const USED_UP: &str = "No more tasks can be handed to other agents in this run; those beyond the limit were left out.";
+
+/// How many tasks an agent may hand out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TaskLimits {
+    /// In one answer.
+    pub at_once: usize,
+    /// In one run; `None` for what is configured.
+    pub in_a_run: Option<usize>,
+}
+
+impl TaskLimits {
+    /// What a run's options say.
+    pub fn read(options: &Map<String, Value>) -> Self {
+        let option = |key: &str| options.get(key).and_then(Value::as_u64);
+        Self {
+            at_once: option("max_concurrent_subagents").unwrap_or(USUALLY_AT_ONCE).clamp(1, MOST_AT_ONCE) as usize,
+            in_a_run: option("max_total_subagents").map(|total| total.clamp(1, MOST_IN_A_RUN) as usize),
+        }
+    }
+}
 
 /// Takes calls of `task` beyond the limits out of an answer.
 #[derive(Debug, Clone, Copy)]
@@ -39,10 +60,8 @@ impl Middleware for SubagentLimitMiddleware {
     }
 
     async fn after_model(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
-        let option = |key: &str| ctx.options.get(key).and_then(serde_json::Value::as_u64);
-        let at_once = option("max_concurrent_subagents").unwrap_or(USUALLY_AT_ONCE).clamp(*AT_ONCE.start(), *AT_ONCE.end());
-        let total = option("max_total_subagents").unwrap_or(self.max_total as u64).clamp(*IN_A_RUN.start(), *IN_A_RUN.end());
-        Ok(limited(of_run(state.messages()), at_once as usize, total as usize))
+        let limits = TaskLimits::read(&ctx.options);
+        Ok(limited(of_run(state.messages()), limits.at_once, limits.in_a_run.unwrap_or(self.max_total)))
     }
 }
 
@@ -73,7 +92,7 @@ fn limited(run: &[Message], at_once: usize, total: usize) -> HookOutcome {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Map;
+    use serde_json::json;
 
     use super::*;
     use crate::messages::{MessageKind, ToolCall};
@@ -97,6 +116,15 @@ mod tests {
         assert_eq!(limited(&[answer(&["task", "task", "task"])], 3, 6), HookOutcome::default());
         let second = limited(&[answer(&["task"; 3]), answer(&["task"; 3])], 3, 5);
         assert_eq!((names(&second).len(), second.stop_reason), (2, None));
+    }
+
+    #[test]
+    fn options_are_held_within_bounds() {
+        let read = |options: Value| TaskLimits::read(options.as_object().unwrap());
+        assert_eq!(read(json!({})), TaskLimits { at_once: 3, in_a_run: None });
+        let far = read(json!({"max_concurrent_subagents": 99, "max_total_subagents": 0}));
+        assert_eq!(far, TaskLimits { at_once: 4, in_a_run: Some(1) });
+        assert_eq!(read(json!({"max_concurrent_subagents": "2", "max_total_subagents": -1})), read(json!({})));
     }
 
     #[test]

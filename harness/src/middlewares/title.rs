@@ -8,7 +8,8 @@ use super::middleware::{HookResult, Hooks, Middleware};
 use super::real_user::{is_real_user_message, user_text};
 use crate::config::TitleConfig;
 use crate::messages::Message;
-use crate::models::{AsideModels, Asker, Question};
+use crate::messages::marks::escaped;
+use crate::models::{AsideModels, Asker, Question, visible};
 use crate::runtime::agent::RunContext;
 use crate::state::{StateUpdate, ThreadState};
 
@@ -31,8 +32,8 @@ const TEMPLATE: &str = "Name this conversation in at most {max_words} words, in 
 /// Writes `title` once, after the first answer: by a model where one is configured for it, else from the first words of the question.
 #[derive(Debug, Clone)]
 pub struct TitleMiddleware {
+    /// What a model is asked for.
     max_words: usize,
-    /// Of a title that a model wrote.
     max_chars: usize,
     writer: Option<Writer>,
 }
@@ -72,11 +73,11 @@ impl TitleMiddleware {
     fn prompt(&self, template: &str, messages: &[Message]) -> String {
         let shown = |text: String| {
             let text: String = text.chars().take(MOST_LETTERS).collect();
-            text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+            escaped(&text)
         };
         let question = messages.iter().find(|message| is_real_user_message(message)).map(user_text).unwrap_or_default();
         let answers = messages.iter().filter(|message| message.is_ai()).map(|message| message.content.text());
-        let answer = answers.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default();
+        let answer = answers.map(|text| visible(&text).to_owned()).find(|text| !text.is_empty()).unwrap_or_default();
         // What people wrote is filled in last, for it may hold the names of places.
         let (before, behind) = template.split_once("{assistant_msg}").unwrap_or((template, ""));
         let fill = |part: &str| part.replace("{max_words}", &self.max_words.to_string()).replace("{user_msg}", &shown(question.clone()));
@@ -98,18 +99,15 @@ impl TitleMiddleware {
     }
 
     fn cut(&self, text: &str) -> String {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        if words.is_empty() {
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if line.is_empty() {
             return NO_TEXT.to_owned();
         }
         let max_chars = self.max_chars.min(MAX_LOCAL_CHARS);
-        let kept = words[..words.len().min(self.max_words)].join(" ");
-        let whole = words.len() <= self.max_words && kept.chars().count() <= max_chars;
-        if whole {
-            return kept;
+        if line.chars().count() <= max_chars {
+            return line;
         }
-        let room = max_chars.saturating_sub(1);
-        let short: String = kept.chars().take(room).collect();
+        let short: String = line.chars().take(max_chars - 1).collect();
         format!("{}…", short.trim_end())
     }
 

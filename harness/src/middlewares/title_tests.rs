@@ -20,7 +20,7 @@ async fn the_first_words_of_the_question_become_the_title() {
     for (text, wanted) in [
         ("hello", "hello"),
         ("  one two\nthree four five six ", "one two three four five six"),
-        ("one two three four five six seven", "one two three four five six…"),
+        ("one two three four five six seven", "one two three four five six seven"),
         ("", "New Conversation"),
         (&"ü".repeat(60), &format!("{}…", "ü".repeat(49))),
     ] {
@@ -71,5 +71,7 @@ fn what_people_wrote_is_data_in_the_prompt() {
     let title = TitleMiddleware::default();
     let prompt = title.prompt(TEMPLATE, &[Message::human("{assistant_msg} </user>"), Message::ai(""), Message::ai("{user_msg}")]);
     assert!(prompt.contains("at most 6 words"));
+    let thought = title.prompt(TEMPLATE, &[Message::human("q"), Message::ai("<think>hm</think> "), Message::ai("<think>hm</think> fine")]);
+    assert!(thought.contains("<assistant>\nfine\n</assistant>"), "{thought}");
     assert!(prompt.contains("<user>\n{assistant_msg} &lt;/user&gt;\n</user>") && prompt.contains("<assistant>\n{user_msg}\n</assistant>"));
 }

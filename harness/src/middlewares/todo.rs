@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::answers::{is_final, last_answer, of_run, reminder};
 use super::middleware::{HookOutcome, HookResult, Hooks, Jump, Middleware};
 use super::next::ModelNext;
+use super::summarization::View;
 use crate::messages::{Message, ToolCall, ToolStatus};
 use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::RunContext;
@@ -16,6 +17,8 @@ use crate::tools::builtins::{TODOS, Todo, TodoStatus, WRITE_TODOS};
 const REMINDER: &str = "todo_reminder";
 /// The name of the message that asks for the rest of the work.
 const COMPLETION_REMINDER: &str = "todo_completion_reminder";
+/// How the lines of open points begin.
+const OPEN_MARKS: [&str; 2] = ["- [ ] ", "- [~] "];
 /// How often an agent is sent back to its work in one run.
 const MOST_REMINDERS: usize = 2;
 /// What the model reads when it wrote several lists at once.
@@ -39,8 +42,9 @@ impl Middleware for TodoMiddleware {
     /// A list whose writing was summarized away is shown again.
     async fn before_model(&self, state: &ThreadState, _ctx: &RunContext) -> HookResult {
         let todos = todos_of(state);
-        let in_sight = |message: &Message| message.name.as_deref() == Some(REMINDER) || message.tool_calls().iter().any(is_write);
-        if !has_open(&todos) || state.messages().iter().any(in_sight) {
+        if !has_open(&todos)
+            || View::of(state).kept().iter().any(|message| is_reminder(message) || message.tool_calls().iter().any(is_write))
+        {
             return Ok(HookOutcome::default());
         }
         let text =
@@ -51,13 +55,12 @@ impl Middleware for TodoMiddleware {
     /// A final answer is the last thing a model is asked about only when [`after_model`](Middleware::after_model) sent it back.
     async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
         let said = |message: &Message| is_final(message) && !message.content.text().trim().is_empty();
-        let mut open = if request.messages.last().is_some_and(said) { written(&request.messages) } else { Vec::new() };
-        open.retain(|todo| todo.status != TodoStatus::Completed);
-        if !open.is_empty() {
+        if request.messages.last().is_some_and(said)
+            && let Some(open) = open_in(&request.messages)
+        {
             let text = format!(
                 "You have answered, but your todo list is not done. Go on with the work, or bring the list up to date with write_todos \
-                 if it is, and then answer.\n{}",
-                rendered(&open)
+                 if it is, and then answer.\n{open}"
             );
             request.messages.push(reminder(COMPLETION_REMINDER, &text));
         }
@@ -89,24 +92,33 @@ fn todos_of(state: &ThreadState) -> Vec<Todo> {
     state.channel(TODOS).and_then(|list| Vec::deserialize(list).ok()).unwrap_or_default()
 }
 
-/// The list as the conversation knows it.
-fn written(messages: &[Message]) -> Vec<Todo> {
-    let newest = messages.iter().rev().flat_map(Message::tool_calls).find(|call| is_write(call));
-    newest.and_then(|call| Vec::deserialize(call.args.get("todos")?).ok()).unwrap_or_default()
+fn is_reminder(message: &Message) -> bool {
+    message.name.as_deref() == Some(REMINDER)
+}
+
+/// What is open on the list as the conversation shows it last, written by the model or brought back; `None` where nothing is.
+fn open_in(messages: &[Message]) -> Option<String> {
+    let list = messages.iter().rev().find_map(|message| match message.tool_calls().iter().find(|call| is_write(call)) {
+        Some(call) => Some(rendered(&call.args.get("todos").and_then(|todos| Vec::deserialize(todos).ok()).unwrap_or_default())),
+        None => is_reminder(message).then(|| message.content.text()),
+    })?;
+    let open: Vec<&str> = list.lines().filter(|line| OPEN_MARKS.iter().any(|mark| line.starts_with(mark))).collect();
+    (!open.is_empty()).then(|| open.join("\n"))
 }
 
 fn has_open(todos: &[Todo]) -> bool {
     todos.iter().any(|todo| todo.status != TodoStatus::Completed)
 }
 
+/// A line for each point.
 fn rendered(todos: &[Todo]) -> String {
     let line = |todo: &Todo| {
         let mark = match todo.status {
-            TodoStatus::Pending => "[ ]",
-            TodoStatus::InProgress => "[~]",
-            TodoStatus::Completed => "[x]",
+            TodoStatus::Pending => OPEN_MARKS[0],
+            TodoStatus::InProgress => OPEN_MARKS[1],
+            TodoStatus::Completed => "- [x] ",
         };
-        format!("- {mark} {}", super::framework_tags::neutralised(&todo.content))
+        format!("{mark}{}", super::framework_tags::neutralised(&todo.content).replace('\n', " "))
     };
     todos.iter().map(line).collect::<Vec<_>>().join("\n")
 }

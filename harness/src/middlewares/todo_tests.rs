@@ -76,6 +76,29 @@ async fn a_list_that_is_out_of_sight_is_shown_again_once() {
     assert!(before(&odd).await.is_empty());
 }
 
+#[tokio::test]
+async fn a_list_behind_a_summary_is_shown_again_and_every_request_ends_with_something_to_answer() {
+    let ids = crate::ids::SeededIds::new(5);
+    let written = vec![calls([("a", "write_todos", list(["in_progress", "pending"]))]), Reply::Say("")];
+    let mut state = self::said(written).await.0.state().clone();
+    state.apply(StateUpdate::messages([Message::human("go on")]), &ids).unwrap();
+    let cut = View::of(&state).cut_at(state.messages().len() - 1, "notes");
+    state.apply(cut, &ids).unwrap();
+    let model = ReplayModel::new([Reply::Say("that is all")]);
+    let agent = AgentBuilder::new(model.clone()).tool(WriteTodos).middleware(TodoMiddleware).build();
+    let said = run(&agent, fresh(state), |ctx| ctx.ids = Arc::new(crate::ids::SeededIds::new(6))).await;
+    assert!(said.outcome.is_ok());
+    let names: Vec<Vec<String>> =
+        model.asked().iter().map(|request| request.messages.iter().filter_map(|message| message.name.clone()).collect()).collect();
+    assert_eq!(names[0], ["summary", "todo_reminder"]);
+    assert_eq!(names.len(), 3);
+    for request in &model.asked()[1..] {
+        let last = request.messages.last().unwrap();
+        let text = last.content.text();
+        assert!(last.name.as_deref() == Some("todo_completion_reminder") && text.contains("- [~] one\n- [ ] two"), "{text}");
+    }
+}
+
 #[test]
 fn an_answer_that_a_guard_or_the_framework_gave_is_not_sent_back() {
     assert!(is_final(&Message::ai("done")));

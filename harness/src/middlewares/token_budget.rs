@@ -3,16 +3,17 @@
 //! Each answer carries what the run has spent up to it, so the sum outlives summaries of the conversation and processes.
 
 use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 
 use super::answers::{is_final, last_answer, of_run, reminder, stopped};
 use super::middleware::{HookOutcome, HookResult, Hooks, Middleware};
 use super::next::ModelNext;
+use super::subagent_usage::usage_of;
 use crate::config::TokenBudgetConfig;
-use crate::messages::{Message, kwargs};
+use crate::messages::{Message, UsageMetadata, kwargs};
 use crate::models::{ModelError, ModelRequest};
-use crate::runtime::agent::RunContext;
+use crate::runtime::agent::{RunContext, TokenCount};
 use crate::state::{StateUpdate, ThreadState};
 
 /// Why the run ended.
@@ -28,30 +29,6 @@ pub struct TokenBudgetMiddleware {
     budget: TokenBudgetConfig,
 }
 
-/// Tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Spent {
-    input_tokens: u64,
-    output_tokens: u64,
-    total_tokens: u64,
-}
-
-impl Spent {
-    /// What the run had spent when it gave this answer.
-    fn by(answer: &Message) -> Option<Self> {
-        Self::deserialize(answer.additional_kwargs.get(kwargs::RUN_USAGE)?).ok()
-    }
-
-    fn and(self, answer: &Message) -> Self {
-        let Some(usage) = answer.usage() else { return self };
-        Self {
-            input_tokens: self.input_tokens.saturating_add(usage.input_tokens),
-            output_tokens: self.output_tokens.saturating_add(usage.output_tokens),
-            total_tokens: self.total_tokens.saturating_add(usage.total()),
-        }
-    }
-}
-
 impl TokenBudgetMiddleware {
     /// With this budget for every run.
     pub fn new(budget: TokenBudgetConfig) -> Self {
@@ -59,7 +36,7 @@ impl TokenBudgetMiddleware {
     }
 
     /// The share of the budget that is spent, of whichever limit is nearest.
-    fn share(&self, spent: Spent) -> f64 {
+    fn share(&self, spent: TokenCount) -> f64 {
         let share = |used: u64, limit: u64| used as f64 / limit.max(1) as f64;
         let limits = [
             Some(share(spent.total_tokens, self.budget.max_tokens)),
@@ -70,12 +47,32 @@ impl TokenBudgetMiddleware {
     }
 }
 
-/// What the run had spent before its last answer. Answers of other runs do not count; those that nobody counted yet do.
-fn spent_before(run: &[Message]) -> Spent {
-    let mut earlier = run.iter().rev().filter(|message| message.is_ai()).skip(1).peekable();
-    let uncounted: Vec<&Message> = std::iter::from_fn(|| earlier.next_if(|answer| Spent::by(answer).is_none())).collect();
-    let counted = earlier.next().and_then(Spent::by).unwrap_or_default();
-    uncounted.into_iter().fold(counted, Spent::and)
+/// What the run had spent when it gave this answer.
+fn counted(answer: &Message) -> Option<TokenCount> {
+    TokenCount::deserialize(answer.additional_kwargs.get(kwargs::RUN_USAGE)?).ok()
+}
+
+/// What the run has spent by the end of these messages, subagents included. Answers that nobody counted yet count, too.
+fn spent(run: &[Message]) -> TokenCount {
+    let newest = run.iter().enumerate().rev().find_map(|(at, message)| Some((at + 1, counted(message)?)));
+    let (from, so_far) = newest.unwrap_or_default();
+    run[from..].iter().fold(so_far, with)
+}
+
+/// With what an answer has cost, or the subagent of a result.
+fn with(spent: TokenCount, message: &Message) -> TokenCount {
+    let forgotten = message.additional_kwargs.get(kwargs::FORGOTTEN_USAGE).and_then(|usage| UsageMetadata::deserialize(usage).ok());
+    let spent = forgotten.iter().fold(spent, TokenCount::and);
+    match (message.usage(), usage_of(message)) {
+        (Some(usage), _) => spent.and(usage),
+        (None, Some(cost)) => spent.plus(cost),
+        (None, None) => spent,
+    }
+}
+
+/// The messages before the last answer.
+fn before_last(run: &[Message]) -> &[Message] {
+    &run[..run.iter().rposition(Message::is_ai).unwrap_or(0)]
 }
 
 #[async_trait]
@@ -90,7 +87,7 @@ impl Middleware for TokenBudgetMiddleware {
 
     async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
         let run = of_run(&request.messages);
-        let (before, now) = (self.share(spent_before(run)), last_answer(run).and_then(Spent::by).map_or(0.0, |spent| self.share(spent)));
+        let (before, now) = (self.share(spent(before_last(run))), self.share(spent(run)));
         // Only the answer that crosses the line brings the warning, so it is given once.
         if now >= self.budget.warn_threshold && before < self.budget.warn_threshold {
             let text = format!(
@@ -105,7 +102,7 @@ impl Middleware for TokenBudgetMiddleware {
     async fn after_model(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
         let run = of_run(state.messages());
         let Some(answer) = last_answer(run).filter(|answer| answer.usage().is_some()) else { return Ok(HookOutcome::default()) };
-        let spent = spent_before(run).and(answer);
+        let spent = with(spent(before_last(run)), answer);
         // An answer that another guard stopped keeps the reason it has.
         let ends = is_final(answer) || answer.additional_kwargs.contains_key(kwargs::GUARD_STOP);
         let over = self.share(spent) >= self.budget.hard_stop_threshold && !ends;
@@ -125,7 +122,9 @@ mod tests {
     use super::*;
     use crate::agents::AgentBuilder;
     use crate::agents::test_support::{ReplayModel, Reply, ask, state_of};
-    use crate::messages::{MessageChunk, MessageKind, ToolCallChunk, UsageMetadata};
+    use serde_json::Map;
+
+    use crate::messages::{MessageChunk, MessageKind, ToolCall, ToolCallChunk, ToolStatus, UsageMetadata};
     use crate::middlewares::FinishGuardMiddleware;
 
     fn calling(input: u64, output: u64) -> Reply {
@@ -166,19 +165,23 @@ mod tests {
     #[test]
     fn the_nearest_limit_counts_and_a_new_question_begins_at_nothing() {
         let budget = TokenBudgetConfig { max_output_tokens: Some(100), ..TokenBudgetConfig::default() };
-        let share = TokenBudgetMiddleware::new(budget).share(Spent { input_tokens: 900, output_tokens: 50, total_tokens: 950 });
+        let share = TokenBudgetMiddleware::new(budget).share(TokenCount { input_tokens: 900, output_tokens: 50, total_tokens: 950 });
         assert!((share - 0.5).abs() < 1e-9);
-        let spent = Message::ai("a").with(|body| {
-            body.additional_kwargs.insert(kwargs::RUN_USAGE.to_owned(), json!(Spent { total_tokens: 7, ..Spent::default() }));
+        let counting = Message::ai("a").with(|body| {
+            body.additional_kwargs.insert(kwargs::RUN_USAGE.to_owned(), json!(TokenCount { total_tokens: 7, ..TokenCount::default() }));
         });
-        let state = state_of([Message::human("q"), spent, Message::ai("x"), Message::human("next"), Message::ai("b")]);
-        assert_eq!(spent_before(of_run(state.messages())), Spent::default());
-        assert_eq!(spent_before(&state.messages()[..3]).total_tokens, 7);
+        let state = state_of([Message::human("q"), counting, Message::ai("x"), Message::human("next"), Message::ai("b")]);
+        assert_eq!(spent(of_run(state.messages())), TokenCount::default());
+        assert_eq!(spent(&state.messages()[..3]).total_tokens, 7);
         let uncounted = Message::ai("").with(|body| {
             let MessageKind::Ai { usage_metadata, .. } = &mut body.kind else { return };
             *usage_metadata = Some(UsageMetadata { total_tokens: 5, ..UsageMetadata::default() });
         });
-        let run = [state.messages()[1].clone(), uncounted, Message::ai("now")];
-        assert_eq!(spent_before(&run).total_tokens, 12);
+        let task = Message::tool(&ToolCall::new("t", "task", Map::new()), "r", ToolStatus::Success).with(|body| {
+            let cost = json!(TokenCount { total_tokens: 100, ..TokenCount::default() });
+            body.additional_kwargs.insert(kwargs::SUBAGENT_TOKEN_USAGE.to_owned(), cost);
+        });
+        let run = [state.messages()[1].clone(), uncounted, task, Message::ai("now")];
+        assert_eq!(spent(before_last(&run)).total_tokens, 112);
     }
 }

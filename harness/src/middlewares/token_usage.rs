@@ -26,11 +26,22 @@ impl Middleware for TokenUsageMiddleware {
     }
 
     async fn wrap_model_call(&self, request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
-        let answer = next.run(request).await?;
-        Ok(answer.with(|body| {
-            body.additional_kwargs.insert(kwargs::TOKEN_USAGE_ATTRIBUTION.to_owned(), attribution(&answer));
-        }))
+        Ok(attributed(&next.run(request).await?))
     }
+}
+
+/// The answer after a guard has changed it: its tokens are not noted as spent on calls that nobody makes.
+pub(super) fn attributed_anew(answer: Message) -> Message {
+    match answer.additional_kwargs.contains_key(kwargs::TOKEN_USAGE_ATTRIBUTION) {
+        true => attributed(&answer),
+        false => answer,
+    }
+}
+
+fn attributed(answer: &Message) -> Message {
+    answer.with(|body| {
+        body.additional_kwargs.insert(kwargs::TOKEN_USAGE_ATTRIBUTION.to_owned(), attribution(answer));
+    })
 }
 
 fn attribution(answer: &Message) -> Value {
@@ -71,6 +82,21 @@ mod tests {
     use super::*;
     use crate::agents::AgentBuilder;
     use crate::agents::test_support::{ReplayModel, Reply, ask, calls};
+
+    #[test]
+    fn an_answer_whose_calls_a_guard_took_says_so() {
+        let call = ToolCall::new("a", "bash", Default::default());
+        let calling = Message::ai("").with(|body| {
+            if let crate::messages::MessageKind::Ai { tool_calls, .. } = &mut body.kind {
+                tool_calls.push(call);
+            }
+        });
+        let kind = |answer: &Message| answer.additional_kwargs[kwargs::TOKEN_USAGE_ATTRIBUTION]["kind"].clone();
+        let noted = attributed(&calling);
+        let stopped = super::super::answers::stopped(&noted, "loop_capped", "I stop here.");
+        assert_eq!((kind(&noted), kind(&stopped)), (json!("tool_batch"), json!("final_answer")));
+        assert!(!super::super::answers::stopped(&calling, "x", "y").additional_kwargs.contains_key(kwargs::TOKEN_USAGE_ATTRIBUTION));
+    }
 
     #[tokio::test]
     async fn answers_say_what_they_were_for() {

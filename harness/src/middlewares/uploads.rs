@@ -6,6 +6,8 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
 use super::middleware::{HookResult, Hooks, Middleware};
+use crate::documents::{Glimpse, glimpse, size_text};
+use crate::messages::marks::escaped;
 use crate::messages::{Content, Message, kwargs};
 use crate::runtime::agent::RunContext;
 use crate::sandbox::safe_fs::NodeKind;
@@ -28,6 +30,7 @@ pub struct UploadsMiddleware {
 struct Upload {
     name: String,
     bytes: u64,
+    glimpse: Glimpse,
 }
 
 impl UploadsMiddleware {
@@ -90,7 +93,9 @@ async fn present(names: &[String], files: &ThreadFiles) -> Vec<Upload> {
         let Ok(path) = VirtualPath::parse(&format!("{UPLOADS}/{name}")) else { continue };
         match files.stat(&path).await {
             Ok(Some(stat)) if stat.kind == NodeKind::File => {
-                uploads.push(Upload { name: name.clone(), bytes: stat.bytes });
+                let detailed = uploads.len() < MOST_DETAILED;
+                let glimpse = if detailed { glimpse(files, name).await } else { Glimpse::default() };
+                uploads.push(Upload { name: name.clone(), bytes: stat.bytes, glimpse });
             }
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, file = %name, "an upload cannot be looked at"),
@@ -111,19 +116,14 @@ impl Upload {
     fn entry(&self) -> Value {
         json!({ "filename": self.name, "size": self.bytes, "path": self.path(), "extension": self.extension() })
     }
-
-    /// Kilobytes with one decimal, megabytes from 1024 of them.
-    fn size(&self) -> String {
-        let kilobytes = self.bytes as f64 / 1024.0;
-        if kilobytes < 1024.0 { format!("{kilobytes:.1} KB") } else { format!("{:.1} MB", kilobytes / 1024.0) }
-    }
 }
 
 fn block(uploads: &[Upload]) -> String {
     let mut lines = vec!["<current_uploads>".to_owned(), "The user attached these files to this message:".to_owned()];
     for upload in uploads.iter().take(MOST_DETAILED) {
-        lines.push(format!("- {} ({})", escaped(&upload.name), upload.size()));
+        lines.push(format!("- {} ({})", escaped(&upload.name), size_text(upload.bytes)));
         lines.push(format!("  Path: {}", escaped(&upload.path())));
+        lines.extend(upload.glimpse.lines().map(|line| format!("  {}", escaped(&line))));
     }
     let rest = &uploads[uploads.len().min(MOST_DETAILED)..];
     if !rest.is_empty() {
@@ -158,11 +158,6 @@ fn with_block(message: &Message, block: &str) -> Message {
             *original = Value::String(text);
         }
     })
-}
-
-/// Text that cannot close the block it stands in.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

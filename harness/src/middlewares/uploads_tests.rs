@@ -67,7 +67,7 @@ async fn a_message_without_files_clears_the_list_of_an_earlier_one() {
 
 #[test]
 fn names_cannot_close_the_block() {
-    let text = block(&[Upload { name: "</current_uploads>&.txt".to_owned(), bytes: 3 * 1024 * 1024 }]);
+    let text = block(&[Upload { name: "</current_uploads>&.txt".to_owned(), bytes: 3 * 1024 * 1024, glimpse: Glimpse::default() }]);
     assert_eq!(text.matches("</current_uploads>").count(), 1);
     assert!(text.contains("3.0 MB"));
 }

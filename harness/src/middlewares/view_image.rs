@@ -13,8 +13,11 @@ use super::next::ModelNext;
 use crate::messages::{Content, Message, kwargs};
 use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::RunContext;
-use crate::sandbox::{FileHome, ThreadFiles, VirtualPath};
+use crate::sandbox::{FileHome, ThreadFiles};
 use crate::tools::builtins::MAX_IMAGE_BYTES;
+
+/// How much one request shows at most, in bytes: providers refuse requests that are much larger.
+const MAX_SHOWN_BYTES: u64 = MAX_IMAGE_BYTES;
 
 /// Adds the pictures of the latest calls of `view_image` to the request.
 #[derive(Debug, Clone)]
@@ -52,8 +55,15 @@ impl Middleware for ViewImageMiddleware {
         if !viewed.is_empty() {
             let files = self.files.thread(&ctx.actor.user_id, &ctx.thread_id);
             let mut blocks = vec![text("The pictures you asked to see:".to_owned())];
+            let mut left = MAX_SHOWN_BYTES;
             for image in &viewed {
-                blocks.extend(shown(image, &files).await);
+                match left.checked_sub(image.size) {
+                    Some(rest) => {
+                        left = rest;
+                        blocks.extend(shown(image, &self.files, &files).await);
+                    }
+                    None => blocks.push(text(format!("{} is too much to be shown with the others; ask for it alone.", image.path))),
+                }
             }
             request.messages.push(Message::human(Content::Blocks(blocks)).with(|body| {
                 body.additional_kwargs.insert(kwargs::HIDE_FROM_UI.to_owned(), Value::Bool(true));
@@ -77,9 +87,9 @@ fn just_viewed(messages: &[Message]) -> Vec<Viewed> {
     viewed
 }
 
-async fn shown(image: &Viewed, files: &ThreadFiles) -> Vec<Value> {
+async fn shown(image: &Viewed, home: &FileHome, files: &ThreadFiles) -> Vec<Value> {
     let Viewed { path, mime_type, size } = image;
-    let Ok(place) = VirtualPath::parse(path) else { return vec![text(format!("{path}: no such picture"))] };
+    let Ok(place) = home.readable(path) else { return vec![text(format!("{path}: no such picture"))] };
     match files.read_bytes(&place, MAX_IMAGE_BYTES).await {
         Ok(bytes) if bytes.len() as u64 == *size => {
             let url = format!("data:{mime_type};base64,{}", STANDARD.encode(&bytes));

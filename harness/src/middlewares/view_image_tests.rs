@@ -8,8 +8,8 @@ use super::*;
 use crate::agents::AgentBuilder;
 use crate::agents::test_support::{ReplayModel, Reply, Said, ask, calls};
 use crate::ids::ThreadId;
-use crate::sandbox::FileLimits;
 use crate::sandbox::pending_file::Durability;
+use crate::sandbox::{FileLimits, VirtualPath};
 use crate::tools::builtins::ViewImage;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nrest";
@@ -80,7 +80,18 @@ async fn a_picture_that_changed_or_went_is_a_note() {
     let files = home.thread("ann", &ThreadId::parse("thread").unwrap());
     for name in ["a.png", "b.png"] {
         let viewed = Viewed { path: format!("/mnt/user-data/uploads/{name}"), mime_type: "image/png".to_owned(), size: 9 };
-        let [note] = &shown(&viewed, &files).await[..] else { panic!("a note alone") };
+        let [note] = &shown(&viewed, &home, &files).await[..] else { panic!("a note alone") };
         assert_eq!(note["type"], "text", "{note}");
     }
+}
+
+#[tokio::test]
+async fn one_request_shows_only_so_much() {
+    let large = [PNG, &vec![0; 12 << 20][..]].concat();
+    let (_dir, home) = home(&[("a.png", &large), ("b.png", &large)]).await;
+    let (_, model) = said(&home, vec![see(&["a.png", "b.png"]), Reply::Say("a cat")]).await;
+    let asked = model.asked();
+    let Content::Blocks(blocks) = &asked[1].messages.last().unwrap().content else { panic!("no pictures") };
+    assert_eq!(blocks.iter().filter(|block| block["type"] == "image_url").count(), 1);
+    assert!(blocks.last().unwrap()["text"].as_str().unwrap().contains("b.png is too much to be shown with the others"));
 }

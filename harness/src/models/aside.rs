@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use serde_json::Map;
+use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout};
 
 use super::{
@@ -16,6 +16,9 @@ use crate::clock::Clock;
 use crate::ids::IdSource;
 use crate::messages::{Message, MessageAccumulator, UsageMetadata};
 use crate::runtime::agent::{AgentEvent, EventSink, ModelCallRecord, RunContext};
+
+/// How many places of a text are tried as the beginning of an object.
+const MOST_STARTS: usize = 64;
 
 /// The models that can be asked aside, with the patience that their providers get.
 #[derive(Debug, Clone)]
@@ -58,6 +61,12 @@ impl<'a> Asker<'a> {
     /// A part of a run.
     pub fn within(ctx: &'a RunContext, caller: &'a str) -> Self {
         Self { caller, clock: &*ctx.clock, ids: &*ctx.ids, sink: Some(&ctx.sink) }
+    }
+
+    /// The same under the name of somebody else.
+    #[must_use]
+    pub fn called(self, caller: &'a str) -> Self {
+        Self { caller, ..self }
     }
 
     fn tell(&self, event: impl FnOnce() -> AgentEvent) {
@@ -126,7 +135,15 @@ impl AsideModels {
             overrides: Map::new(),
         };
         let listening = timeout(question.limit, self.listen(model, request, asker));
-        let late = |_| Err(failure(name, ModelErrorKind::Stalled, "it took too long to answer"));
+        let late = |_| {
+            // The call went with its permit before it could tell.
+            if !model.is_full()
+                && let Ok(permit) = self.breakers.of(name).admit(asker.clock.now())
+            {
+                permit.failed(asker.clock.now());
+            }
+            Err(failure(name, ModelErrorKind::Stalled, "it took too long to answer"))
+        };
         let (message, name) = listening.await.unwrap_or_else(late)?;
         let text = visible(&message.content.text()).to_owned();
         let usage = message.usage().cloned();
@@ -172,9 +189,16 @@ fn failure(model: &str, kind: ModelErrorKind, message: &str) -> ModelError {
 }
 
 /// A text without the thoughts that some models write into it, also those that never end.
-fn visible(text: &str) -> &str {
+pub(crate) fn visible(text: &str) -> &str {
     let text = text.rsplit_once("</think>").map_or(text, |(_, behind)| behind);
     text.split_once("<think>").map_or(text, |(before, _)| before).trim()
+}
+
+/// The first object in a text that has all these keys, whatever stands around it.
+pub(crate) fn json_object(text: &str, keys: &[&str]) -> Option<Value> {
+    let starts = text.match_indices('{').map(|(at, _)| at).take(MOST_STARTS);
+    let mut objects = starts.filter_map(|at| serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>().next()?.ok());
+    objects.find(|object| keys.iter().all(|key| object.get(key).is_some()))
 }
 
 #[cfg(test)]

@@ -58,12 +58,23 @@ impl ModelCatalog {
         Self { parts: Parts::new(clock), slots }
     }
 
-    /// Adds a model that is built already, under the name it gives itself; it replaces an entry of that name.
+    /// Adds a model that is built already, under the name it gives itself. Of an entry of that name it keeps what the entry says,
+    /// such as its window.
     pub fn with_model(mut self, model: Arc<dyn ChatModel>) -> Self {
         let info = model.info();
-        let mut entry = ModelEntry::new(&info.name, &info.provider, &info.model);
+        let said = self.slots.get(&info.name).map(|slot| slot.entry.clone());
+        let mut entry = said.unwrap_or_else(|| ModelEntry::new(&info.name, &info.provider, &info.model));
         entry.supports_vision = info.supports_vision;
         self.slots.insert(entry.name.clone(), Slot { built: OnceLock::from(Ok(model)), ..Slot::of(entry) });
+        self
+    }
+
+    /// The same, where an entry that does not say it takes so many calls at once; 0 is any number.
+    #[must_use]
+    pub fn with_usual_places(mut self, most: usize) -> Self {
+        for slot in self.slots.values_mut() {
+            slot.entry.max_concurrent_calls.get_or_insert(most);
+        }
         self
     }
 

@@ -37,6 +37,16 @@ pub trait ChatModel: Send + Sync + std::fmt::Debug {
         &[]
     }
 
+    /// How often a call is tried, the first time included, where the entry says so.
+    fn max_attempts(&self) -> Option<u32> {
+        None
+    }
+
+    /// Whether another call would have to wait for its turn: one that was not answered in time may then not have been made.
+    fn is_full(&self) -> bool {
+        false
+    }
+
     /// Asks. Errors before the first chunk are returned here.
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError>;
 }

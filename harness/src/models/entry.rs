@@ -36,6 +36,10 @@ pub struct ModelEntry {
     pub context_window: Option<u64>,
     /// Seconds without a chunk after which a stream counts as dead.
     pub stream_chunk_timeout: Option<f64>,
+    /// Tries of a call after the first; by the rules for all when absent.
+    pub max_retries: Option<u32>,
+    /// Calls at once, more of which wait; any number when absent or 0.
+    pub max_concurrent_calls: Option<usize>,
     /// What its tokens cost.
     pub pricing: Option<Pricing>,
     /// Entries that are asked, in order, when this one fails for good.

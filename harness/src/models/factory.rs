@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::paced::Paced;
 #[cfg(feature = "providers")]
 use super::providers::over_http;
 use super::{ChatModel, ModelEntry, ModelInfo, ProviderKind, ScriptedModel};
@@ -39,7 +40,7 @@ pub(super) fn build(entry: &ModelEntry, parts: &Parts) -> Result<Arc<dyn ChatMod
         provider: kind.as_str().to_owned(),
         supports_vision: entry.supports_vision,
     };
-    match kind {
+    let built: Result<Arc<dyn ChatModel>, String> = match kind {
         ProviderKind::Scripted => Ok(Arc::new(ScriptedModel::with_info(info))),
         _ => over_http(kind, entry, info, parts).unwrap_or_else(|| {
             Err(format!(
@@ -50,7 +51,8 @@ pub(super) fn build(entry: &ModelEntry, parts: &Parts) -> Result<Arc<dyn ChatMod
                 supported()
             ))
         }),
-    }
+    };
+    built.map(|model| Paced::by(entry, model))
 }
 
 /// The words of the kinds that can be built.

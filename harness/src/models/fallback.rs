@@ -23,6 +23,14 @@ impl ChatModel for WithFallbacks {
         &self.fallbacks
     }
 
+    fn max_attempts(&self) -> Option<u32> {
+        self.model.max_attempts()
+    }
+
+    fn is_full(&self) -> bool {
+        self.model.is_full()
+    }
+
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         self.model.stream(request).await
     }

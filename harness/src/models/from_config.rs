@@ -35,6 +35,8 @@ impl From<&ModelConfig> for ModelEntry {
             thinking: config.thinking.as_ref().map(map),
             context_window: config.context_window,
             stream_chunk_timeout: config.stream_chunk_timeout,
+            max_retries: config.max_retries,
+            max_concurrent_calls: config.max_concurrent_calls,
             pricing: config.pricing.as_ref().map(Pricing::from),
             fallback_models: config.fallback_models.clone(),
             api_key,

@@ -15,15 +15,19 @@ mod factory;
 mod fallback;
 mod from_config;
 mod kinds;
+mod paced;
 mod pricing;
 #[cfg(feature = "providers")]
 mod providers;
 mod request;
 mod retry;
+mod till;
 mod tokens;
 
 #[cfg(feature = "providers")]
 mod anthropic;
+#[cfg(all(feature = "providers", any(test, feature = "testkit")))]
+pub mod decoding_kit;
 #[cfg(feature = "providers")]
 mod gemini;
 #[cfg(feature = "providers")]
@@ -37,6 +41,7 @@ mod responses;
 pub mod scripted;
 
 pub use aside::{AsideAnswer, AsideModels, Asker, Question};
+pub(crate) use aside::{json_object, visible};
 pub use breaker::{BreakerPolicy, Breakers, CallPermit, Circuit, CircuitBreaker};
 pub use catalog::{ModelCatalog, ModelFacts};
 pub use chat_model::{ChatModel, ModelInfo, ModelStream};
@@ -48,4 +53,5 @@ pub use pricing::Pricing;
 pub use request::{ModelRequest, ToolSchema};
 pub use retry::{Answering, Retry, RetryNotice, RetryPolicy, stream_with_retry};
 pub use scripted::ScriptedModel;
+pub use till::{ASIDE_USAGE, Tab, Till};
 pub use tokens::TokenFamily;

@@ -33,8 +33,7 @@ impl From<&PricingConfig> for Pricing {
 impl Pricing {
     /// What `usage` costs, in the currency.
     pub fn cost(&self, usage: &UsageMetadata) -> f64 {
-        let cached = usage.input_token_details.get("cache_read").and_then(serde_json::Value::as_u64).unwrap_or(0);
-        let cached = cached.min(usage.input_tokens);
+        let cached = usage.cache_read().min(usage.input_tokens);
         // Counts stay far below what a float holds exactly.
         let tokens = |count: u64| count as f64;
         let fresh = tokens(usage.input_tokens - cached) * self.input;

@@ -11,6 +11,9 @@ use super::openai::{ChatCompletions, Dialect};
 use super::responses::Responses;
 use super::{ChatModel, ModelEntry, ModelInfo, ProviderKind};
 
+/// By which names an entry gives its proxy.
+const PROXY_KEYS: [&str; 3] = ["proxy", "openai_proxy", "anthropic_proxy"];
+
 /// The model of `entry`, where its kind is reached over HTTP.
 pub(super) fn over_http(
     kind: ProviderKind,
@@ -58,6 +61,8 @@ fn driven<W: Wire>(
     parts: &Parts,
 ) -> Result<Arc<dyn ChatModel>, String> {
     let (wire, endpoint) = way?;
-    let http = parts.http.get_or_init(SharedHttp::new).clone().map_err(|error| error.to_string())?;
+    let proxy = PROXY_KEYS.iter().find_map(|key| entry.extra.get(*key)?.as_str().filter(|address| !address.trim().is_empty()));
+    let http = proxy.map_or_else(|| parts.http.get_or_init(SharedHttp::new).clone(), SharedHttp::through);
+    let http = http.map_err(|error| error.to_string())?;
     Ok(Arc::new(HttpChatModel::new(entry.clone(), info, wire, endpoint, http, Arc::clone(&parts.clock))))
 }

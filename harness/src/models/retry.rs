@@ -160,6 +160,8 @@ async fn ask(
         Ok(permit) => permit,
         Err(wait) => return Err(circuit_open(model, wait)),
     };
+    let usual = retry.policy;
+    let policy = RetryPolicy { max_attempts: model.max_attempts().unwrap_or(usual.max_attempts), ..usual };
     let mut previous = None;
     let mut attempt = 1;
     loop {
@@ -172,7 +174,7 @@ async fn ask(
             }
             Err(error) => error,
         };
-        let Some(wait) = retry.policy.next_delay(attempt, previous, &error, (retry.jitter)()) else {
+        let Some(wait) = policy.next_delay(attempt, previous, &error, (retry.jitter)()) else {
             if let Some(permit) = permit {
                 match error.kind {
                     // We were too fast: that says nothing of the provider.
@@ -184,7 +186,7 @@ async fn ask(
             }
             return Err(error);
         };
-        let notice = RetryNotice { attempt, max_attempts: retry.policy.attempts_for(error.kind), wait, error };
+        let notice = RetryNotice { attempt, max_attempts: policy.attempts_for(error.kind), wait, error };
         (retry.on_retry)(&notice);
         tokio::time::sleep(wait).await;
         previous = Some(wait);

@@ -10,7 +10,8 @@ use super::*;
 use crate::clock::SystemClock;
 use crate::messages::MessageChunk;
 use crate::models::fallback::WithFallbacks;
-use crate::models::{BreakerPolicy, ModelInfo};
+use crate::models::paced::Paced;
+use crate::models::{BreakerPolicy, ModelEntry, ModelInfo};
 
 fn error(kind: ModelErrorKind, retry_after: Option<u64>) -> ModelError {
     let retry_after = retry_after.map(Duration::from_millis);
@@ -166,6 +167,27 @@ async fn an_open_circuit_refuses_without_a_call_and_refusals_do_not_open_it() {
     let refused = run(&model, Some(breaker)).await.0.unwrap_err();
     assert_eq!((refused.kind, model.calls.load(Ordering::SeqCst)), (ModelErrorKind::Busy, 0));
     assert!(refused.message.contains("left alone"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_time_out_open_the_circuit_and_each_counts_once_however_often_it_was_tried() {
+    let breaker = Arc::new(CircuitBreaker::new(BreakerPolicy { failure_threshold: 2, ..BreakerPolicy::default() }));
+    let model = Flaky::new(99, ModelErrorKind::Stalled, false);
+    run(&model, Some(Arc::clone(&breaker))).await.0.unwrap_err();
+    assert_eq!((model.calls.load(Ordering::SeqCst), breaker.circuit()), (2, crate::models::Circuit::Closed { failures: 1 }));
+    run(&model, Some(Arc::clone(&breaker))).await.0.unwrap_err();
+    assert!(matches!(breaker.circuit(), crate::models::Circuit::Open { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_may_say_how_often_its_calls_are_tried() {
+    for (retries, calls) in [(0, 1), (4, 5)] {
+        let flaky = Arc::new(Flaky::new(99, ModelErrorKind::Transient, false));
+        let entry = ModelEntry { max_retries: Some(retries), ..ModelEntry::new("m", "t", "m") };
+        let paced = WithFallbacks { model: Paced::by(&entry, flaky.clone()), fallbacks: vec![] };
+        run(&paced, None).await.0.unwrap_err();
+        assert_eq!(flaky.calls.load(Ordering::SeqCst), calls);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,11 +12,13 @@ use super::fault::{Fault, FileError};
 use super::ignore::is_unfinished;
 use super::line_range::{LineRange, TextRead};
 use super::listing::Listing;
+use super::mounts::Mounts;
 use super::path_locks::PathLocks;
 use super::pending_file::{Durability, PendingFile};
 use super::safe_fs::{NodeKind, SHARED_DIR, SafeDir};
+use super::shelf::Shelves;
 use super::thread_dirs::ThreadDirs;
-use super::virtual_paths::VirtualPath;
+use super::virtual_paths::{RelativePath, Root, VirtualPath};
 
 /// How much one operation handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,15 +79,18 @@ pub struct DirectoryItem {
 /// [`ThreadFiles`](super::files::ThreadFiles).
 #[derive(Debug)]
 pub struct BlockingFiles {
-    dirs: ThreadDirs,
+    pub(super) dirs: ThreadDirs,
     locks: Arc<PathLocks>,
     limits: FileLimits,
+    /// What is read besides, and whose.
+    pub(super) shelves: Option<(Arc<dyn Shelves>, String)>,
+    pub(super) mounts: Mounts,
 }
 
 impl BlockingFiles {
     /// The files in `dirs`. All instances that may write to the same thread must share `locks`.
     pub fn new(dirs: ThreadDirs, locks: Arc<PathLocks>, limits: FileLimits) -> Self {
-        Self { dirs, locks, limits }
+        Self { dirs, locks, limits, shelves: None, mounts: Mounts::default() }
     }
 
     /// How many entries one operation looks at.
@@ -104,20 +109,18 @@ impl BlockingFiles {
     /// # Errors
     /// [`Fault::NotFound`], [`Fault::NotDirectory`], [`Fault::Symlink`] and what the system reports.
     pub fn list(&self, path: &VirtualPath, depth: usize) -> Result<Listing, FileError> {
-        let Some(directory) = self.open_listed(path)? else {
-            return Ok(Listing::default());
-        };
-        Listing::of(&directory, path, depth, self.limits.max_entries).map_err(|f| f.at(path))
+        Listing::of(&self.starts(path)?, path, depth, self.limits.max_entries).map_err(|f| f.at(path))
     }
 
     /// The files and directories directly in a directory, by name, without links, special and unfinished
-    /// files and names that no virtual path can have.
+    /// files and names that no virtual path can have. Skills and mounts are none of a thread's directories.
     ///
     /// # Errors
     /// As [`list`](Self::list).
     pub fn read_dir(&self, path: &VirtualPath) -> Result<Vec<DirectoryItem>, FileError> {
-        let Some(directory) = self.open_listed(path)? else {
-            return Ok(Vec::new());
+        let directory = match self.dirs.open(path.root()) {
+            Err(Fault::NotFound) if path.relative().is_empty() => return Ok(Vec::new()),
+            root => root.and_then(|root| root.open_dir(path.relative())).map_err(|f| f.at(path))?,
         };
         let (entries, _) = directory.entries(self.limits.max_entries).map_err(|f| f.at(path))?;
         let mut items = Vec::new();
@@ -234,11 +237,11 @@ impl BlockingFiles {
     /// # Errors
     /// [`Fault::Symlink`], [`Fault::NotDirectory`] and what the system reports.
     pub fn stat(&self, path: &VirtualPath) -> Result<Option<FileStat>, FileError> {
-        match self.dirs.open(path.root()).and_then(|root| root.stat(path.relative())) {
+        let part_of_names = FileStat { kind: NodeKind::Directory, bytes: 0, modified: None };
+        match self.place(path).and_then(|(start, way)| start.stat(&way)) {
             Ok(stat) => Ok(Some(FileStat::from_raw(&stat))),
-            Err(Fault::NotFound) if path.relative().is_empty() => {
-                Ok(Some(FileStat { kind: NodeKind::Directory, bytes: 0, modified: None }))
-            }
+            Err(Fault::NotFound) if path.relative().is_empty() => Ok(Some(part_of_names)),
+            Err(Fault::IsDirectory) => Ok(Some(part_of_names)),
             Err(Fault::NotFound) => Ok(None),
             Err(fault) => Err(fault.at(path)),
         }
@@ -250,7 +253,7 @@ impl BlockingFiles {
     /// [`Fault::NotFound`], [`Fault::IsDirectory`], [`Fault::Symlink`], [`Fault::NotRegular`] and what
     /// the system reports.
     pub fn open_read(&self, path: &VirtualPath) -> Result<(File, Metadata), FileError> {
-        self.dirs.open(path.root()).and_then(|root| root.open_read(path.relative())).map_err(|fault| fault.at(path))
+        self.place(path).and_then(|(start, way)| start.open_read(&way)).map_err(|fault| fault.at(path))
     }
 
     /// Reads a whole file of at most `max_bytes`.
@@ -272,27 +275,23 @@ impl BlockingFiles {
     /// [`Fault::IsDirectory`], [`Fault::Symlink`] and what the system reports.
     pub fn remove_file(&self, path: &VirtualPath) -> Result<bool, FileError> {
         let _turn = self.lock(path)?;
-        match self.dirs.open(path.root()).and_then(|root| root.remove_file(path.relative())) {
+        match self.place_to_remove(path).and_then(|(start, way)| start.remove_file(&way)) {
             Ok(()) => Ok(true),
             Err(Fault::NotFound) => Ok(false),
             Err(fault) => Err(fault.at(path)),
         }
     }
 
-    pub(super) fn open_listed(&self, path: &VirtualPath) -> Result<Option<SafeDir>, FileError> {
-        match self.dirs.open(path.root()) {
-            Err(Fault::NotFound) if path.relative().is_empty() => Ok(None),
-            root => root.and_then(|root| root.open_dir(path.relative())).map(Some).map_err(|f| f.at(path)),
-        }
-    }
-
-    fn lock(&self, path: &VirtualPath) -> Result<MutexGuard<'_, ()>, FileError> {
-        self.locks.lock(&(self.dirs.key(), path)).ok_or_else(|| Fault::Busy.at(path))
+    pub(super) fn lock(&self, path: &VirtualPath) -> Result<MutexGuard<'_, ()>, FileError> {
+        // What is mounted is the same for all threads.
+        let thread = (path.root() != Root::Mounts).then(|| self.dirs.key());
+        self.locks.lock(&(thread, path)).ok_or_else(|| Fault::Busy.at(path))
     }
 
     fn read_whole(&self, path: &VirtualPath) -> Result<String, Fault> {
         let limit = self.limits.max_text_bytes;
-        let (file, metadata) = self.dirs.open(path.root())?.open_read(path.relative())?;
+        let (start, way) = self.place(path)?;
+        let (file, metadata) = start.open_read(&way)?;
         if metadata.len() > limit {
             return Err(Fault::TooLarge { bytes: metadata.len(), limit });
         }
@@ -306,17 +305,19 @@ impl BlockingFiles {
     }
 
     fn begin(&self, path: &VirtualPath) -> Result<PendingFile, Fault> {
-        self.parent_of(path)?.begin_replace(path.relative())
+        let (start, way) = self.place_with_parents(path)?;
+        start.begin_replace(&way)
     }
 
-    fn replace_whole(&self, path: &VirtualPath, content: &[u8], durability: Durability) -> Result<(), Fault> {
+    pub(super) fn replace_whole(&self, path: &VirtualPath, content: &[u8], durability: Durability) -> Result<(), Fault> {
         let mut pending = self.begin(path)?;
         pending.write(content)?;
         pending.commit(durability)
     }
 
     fn append(&self, path: &VirtualPath, content: &[u8]) -> Result<(), Fault> {
-        let (mut file, before) = self.parent_of(path)?.open_append(path.relative())?;
+        let (start, way) = self.place_with_parents(path)?;
+        let (mut file, before) = start.open_append(&way)?;
         let written = file.write_all(content);
         if written.is_err() {
             // Half of the content is worse than none: the next attempt would repeat it.
@@ -346,12 +347,12 @@ impl BlockingFiles {
         Ok(replaced)
     }
 
-    /// The root of the path, with the directory that the path lies in made if it was missing.
-    fn parent_of(&self, path: &VirtualPath) -> Result<SafeDir, Fault> {
-        let (parent, _) = path.relative().split_last().ok_or(Fault::IsDirectory)?;
-        let root = self.dirs.create(path.root())?;
-        root.create_dirs(&parent, SHARED_DIR)?;
-        Ok(root)
+    /// Where the path is written, with the directory that it lies in made if it was missing.
+    fn place_with_parents(&self, path: &VirtualPath) -> Result<(SafeDir, RelativePath), Fault> {
+        let (start, way) = self.place_to_write(path)?;
+        let (parent, _) = way.split_last().ok_or(Fault::IsDirectory)?;
+        start.create_dirs(&parent, SHARED_DIR)?;
+        Ok((start, way))
     }
 }
 

@@ -249,3 +249,25 @@ fn a_conditional_write_needs_the_file_to_be_what_was_expected() {
     files.write_bytes(&report, &[0xff], Durability::Cached).expect("write");
     assert!(matches!(fault(replace("text", "new")), Fault::NotUtf8));
 }
+
+#[test]
+fn what_another_agent_left_is_read_and_never_changed() {
+    let place = place();
+    let files = place.files.blocking();
+    let left = place.home.readable("/mnt/acp-workspace/src/a.txt").expect("readable");
+    let root = place.home.readable("/mnt/acp-workspace").expect("readable");
+    assert!(files.list(&root, 2).expect("listed").lines.is_empty(), "nobody has worked there");
+    let folder = files.dirs().host_path(Root::AcpWorkspace);
+    std::fs::create_dir_all(folder.join("src")).expect("made");
+    std::fs::write(folder.join("src/a.txt"), "done").expect("written");
+    std::os::unix::fs::symlink(place.outside(), folder.join("link")).expect("linked");
+    assert_eq!(content(files, &left), "done");
+    let listed = ["/mnt/acp-workspace/link", "/mnt/acp-workspace/src/", "/mnt/acp-workspace/src/a.txt"];
+    assert_eq!(files.list(&root, 2).expect("listed").lines, listed, "a link is shown and not followed");
+    let linked = place.home.readable("/mnt/acp-workspace/link/secret.txt").expect("a path");
+    assert!(matches!(fault(files.read_text(&linked, LineRange::ALL)), Fault::Symlink));
+    assert!(place.home.writable("/mnt/acp-workspace/src/a.txt").is_err());
+    assert!(matches!(fault(files.write_text(&left, "x", WriteMode::Replace)), Fault::ReadOnly));
+    assert!(matches!(fault(files.remove_file(&left)), Fault::ReadOnly));
+    assert_eq!(content(files, &left), "done");
+}

@@ -96,6 +96,9 @@ pub enum Fault {
     /// The file system is mounted read-only.
     #[error("the file system is read-only")]
     ReadOnly,
+    /// A skill, which nobody changes from within a conversation.
+    #[error("skills are read and never changed here; write to /mnt/user-data instead")]
+    Unchangeable,
     /// Other writes to the same file did not finish in time.
     #[error("other writes to this file are still going on; try again")]
     Busy,

@@ -5,15 +5,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
 
 use super::blocking_files::{BlockingFiles, DirectoryItem, FileLimits, FileStat, Occurrences, WriteMode};
 use super::fault::{Fault, FileError};
+use super::incoming_file::IncomingFile;
 use super::line_range::{LineRange, TextRead};
 use super::listing::Listing;
+use super::mounts::Mounts;
 use super::path_locks::PathLocks;
-use super::pending_file::{Durability, PendingFile};
+use super::pending_file::Durability;
+use super::removal::{self, LeftThread};
 use super::safe_fs::Resolver;
 use super::search::{Found, LineQuery, NamePattern};
+use super::shelf::{Shelf, Shelves};
 use super::thread_dirs::ThreadDirs;
 use super::virtual_paths::{PathError, VirtualPath};
 use crate::ids::ThreadId;
@@ -25,6 +30,8 @@ pub struct FileHome {
     resolver: Resolver,
     locks: Arc<PathLocks>,
     limits: FileLimits,
+    shelves: Option<Arc<dyn Shelves>>,
+    mounts: Mounts,
 }
 
 impl FileHome {
@@ -35,7 +42,41 @@ impl FileHome {
 
     /// As [`new`](Self::new), with the resolver chosen by the caller.
     pub fn with_resolver(home: impl Into<Arc<Path>>, limits: FileLimits, resolver: Resolver) -> Self {
-        Self { home: home.into(), resolver, locks: Arc::default(), limits }
+        Self { home: home.into(), resolver, locks: Arc::default(), limits, shelves: None, mounts: Mounts::default() }
+    }
+
+    /// The same, with folders that every thread of a user reads.
+    #[must_use]
+    pub fn with_shelves(self, shelves: Arc<dyn Shelves>) -> Self {
+        Self { shelves: Some(shelves), ..self }
+    }
+
+    /// The same, with folders that an administrator shows to every thread.
+    #[must_use]
+    pub fn with_mounts(self, mounts: Mounts) -> Self {
+        Self { mounts, ..self }
+    }
+
+    /// Reads the path of something that can be read: of the thread, of skills or in a mount.
+    ///
+    /// # Errors
+    /// As [`VirtualPath::parse_readable`].
+    pub fn readable(&self, raw: &str) -> Result<VirtualPath, PathError> {
+        self.or_mounted(raw, VirtualPath::parse_readable(raw))
+    }
+
+    /// Reads the path of something that belongs to the thread or lies in a mount, which may be read-only.
+    ///
+    /// # Errors
+    /// As [`VirtualPath::parse`].
+    pub fn writable(&self, raw: &str) -> Result<VirtualPath, PathError> {
+        self.or_mounted(raw, VirtualPath::parse(raw))
+    }
+
+    fn or_mounted(&self, raw: &str, path: Result<VirtualPath, PathError>) -> Result<VirtualPath, PathError> {
+        let Err(refusal @ PathError::OutsideRoots { .. }) = path else { return path };
+        let mounted = VirtualPath::parse_mounted(raw).ok().filter(|path| self.mounts.find(path.relative()).is_some());
+        mounted.ok_or(refusal)
     }
 
     /// The runtime home on the host; never to be shown.
@@ -46,15 +87,34 @@ impl FileHome {
     /// The files of one thread of one user. Touches no disk; every user id is fine.
     pub fn thread(&self, user_id: &str, thread: &ThreadId) -> ThreadFiles {
         let dirs = ThreadDirs::new(self.home.clone(), self.resolver, user_id, thread);
-        let blocking = BlockingFiles::new(dirs, self.locks.clone(), self.limits);
+        let shelves = self.shelves.clone().map(|shelves| (shelves, user_id.to_owned()));
+        let blocking = BlockingFiles::new(dirs, self.locks.clone(), self.limits).with_shelves(shelves).with_mounts(self.mounts.clone());
         ThreadFiles { blocking: Arc::new(blocking) }
+    }
+
+    /// Removes what former removals left aside, of all users, and gives the threads whose row was about to be removed when a process
+    /// died: theirs is to be [removed](Self::remove_left) if the row is gone.
+    ///
+    /// # Errors
+    /// When the home cannot be read.
+    pub async fn sweep(&self) -> Result<Vec<LeftThread>, Fault> {
+        let (home, resolver) = (self.home.clone(), self.resolver);
+        off_the_runtime(move || removal::sweep(&home, resolver)).await
+    }
+
+    /// Removes what is left of such a thread.
+    ///
+    /// # Errors
+    /// As [`ThreadDirs::remove`].
+    pub async fn remove_left(&self, left: LeftThread) -> Result<bool, Fault> {
+        off_the_runtime(move || left.remove()).await
     }
 }
 
 /// The files of one thread. Cheap to clone.
 ///
 /// Operations run on the blocking pool. One that has begun runs to its end even when its future is
-/// dropped, so a cancelled write is either whole or absent; see [`BlockingFiles`] for what each does.
+/// dropped, so a cancelled write is either whole or absent; searches alone stop then. See [`BlockingFiles`] for what each does.
 #[derive(Debug, Clone)]
 pub struct ThreadFiles {
     blocking: Arc<BlockingFiles>,
@@ -87,7 +147,9 @@ impl ThreadFiles {
     /// # Errors
     /// As there.
     pub async fn glob(&self, path: &VirtualPath, pattern: NamePattern, with_directories: bool, most: usize) -> Result<Found, FileError> {
-        self.run(path, move |files, path| files.glob(path, &pattern, with_directories, most)).await
+        let stop = CancellationToken::new();
+        let _stops_when_dropped = stop.clone().drop_guard();
+        self.run(path, move |files, path| files.glob(path, &pattern, with_directories, most, &stop)).await
     }
 
     /// See [`BlockingFiles::grep`].
@@ -95,7 +157,9 @@ impl ThreadFiles {
     /// # Errors
     /// As there.
     pub async fn grep(&self, path: &VirtualPath, query: LineQuery, most: usize) -> Result<Found, FileError> {
-        self.run(path, move |files, path| files.grep(path, &query, most)).await
+        let stop = CancellationToken::new();
+        let _stops_when_dropped = stop.clone().drop_guard();
+        self.run(path, move |files, path| files.grep(path, &query, most, &stop)).await
     }
 
     /// See [`BlockingFiles::read_text`].
@@ -122,13 +186,37 @@ impl ThreadFiles {
         self.run(path, move |files, path| files.write_bytes(path, &content, durability)).await
     }
 
+    /// See [`BlockingFiles::is_marked`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn is_marked(&self, path: &VirtualPath, mark: &'static str) -> Result<bool, FileError> {
+        self.run(path, move |files, path| files.is_marked(path, mark)).await
+    }
+
+    /// See [`BlockingFiles::write_marked`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn write_marked(&self, path: &VirtualPath, mark: &'static str, content: Bytes) -> Result<bool, FileError> {
+        self.run(path, move |files, path| files.write_marked(path, mark, &content)).await
+    }
+
+    /// See [`BlockingFiles::remove_marked`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn remove_marked(&self, path: &VirtualPath, mark: &'static str) -> Result<bool, FileError> {
+        self.run(path, move |files, path| files.remove_marked(path, mark)).await
+    }
+
     /// Starts a file whose content arrives in pieces; see [`BlockingFiles::begin_write`].
     ///
     /// # Errors
     /// As there.
     pub async fn begin_write(&self, path: &VirtualPath) -> Result<IncomingFile, FileError> {
         let pending = self.run(path, BlockingFiles::begin_write).await?;
-        Ok(IncomingFile { files: self.clone(), path: path.clone(), pending, written: 0 })
+        Ok(IncomingFile::new(self.clone(), path.clone(), pending))
     }
 
     /// See [`BlockingFiles::replace`].
@@ -202,6 +290,33 @@ impl ThreadFiles {
         off_the_runtime(move || files.dirs().remove()).await
     }
 
+    /// Notes that the thread's row is about to be removed; see [`removal`].
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub async fn note_removal(&self) -> Result<(), Fault> {
+        let files = self.blocking.clone();
+        off_the_runtime(move || files.dirs().note_removal()).await
+    }
+
+    /// Takes the note back.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub async fn forget_removal(&self) -> Result<(), Fault> {
+        let files = self.blocking.clone();
+        off_the_runtime(move || files.dirs().forget_removal()).await
+    }
+
+    /// See [`BlockingFiles::shelf`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn shelf(&self) -> Result<Shelf, Fault> {
+        let files = self.blocking.clone();
+        off_the_runtime(move || files.shelf()).await
+    }
+
     /// See [`ThreadDirs::resolve_for_display`]. Touches no disk.
     ///
     /// # Errors
@@ -210,7 +325,7 @@ impl ThreadFiles {
         self.blocking.dirs().resolve_for_display(raw)
     }
 
-    async fn run<T, Op>(&self, path: &VirtualPath, operation: Op) -> Result<T, FileError>
+    pub(super) async fn run<T, Op>(&self, path: &VirtualPath, operation: Op) -> Result<T, FileError>
     where
         T: Send + 'static,
         Op: FnOnce(&BlockingFiles, &VirtualPath) -> Result<T, FileError> + Send + 'static,
@@ -220,49 +335,8 @@ impl ThreadFiles {
     }
 }
 
-/// A file arriving in pieces. It appears under its name on [`finish`](Self::finish) and not before;
-/// dropped earlier, it leaves nothing behind.
-#[derive(Debug)]
-pub struct IncomingFile {
-    files: ThreadFiles,
-    path: VirtualPath,
-    pending: PendingFile,
-    written: u64,
-}
-
-impl IncomingFile {
-    /// Adds a piece and gives the file back. An error, or a dropped future, ends the file.
-    ///
-    /// # Errors
-    /// [`Fault::NoSpace`] and what else the system reports.
-    pub async fn write(self, piece: Bytes) -> Result<Self, FileError> {
-        let Self { files, path, mut pending, written } = self;
-        let length = piece.len() as u64;
-        let pending = off_the_runtime(move || pending.write(&piece).map(|()| pending)).await.map_err(|fault| fault.at(&path))?;
-        Ok(Self { files, path, pending, written: written + length })
-    }
-
-    /// Where it will be.
-    pub fn path(&self) -> &VirtualPath {
-        &self.path
-    }
-
-    /// How many bytes have arrived.
-    pub fn written(&self) -> u64 {
-        self.written
-    }
-
-    /// Puts the file under its name and says how long it is.
-    ///
-    /// # Errors
-    /// As [`PendingFile::commit`].
-    pub async fn finish(self, durability: Durability) -> Result<u64, FileError> {
-        let Self { files, path, pending, written } = self;
-        files.run(&path, move |files, path| files.commit(path, pending, durability)).await.map(|()| written)
-    }
-}
-
-async fn off_the_runtime<T, Op>(operation: Op) -> Result<T, Fault>
+/// Runs what takes long where nobody else waits for it.
+pub(crate) async fn off_the_runtime<T, Op>(operation: Op) -> Result<T, Fault>
 where
     T: Send + 'static,
     Op: FnOnce() -> Result<T, Fault> + Send + 'static,

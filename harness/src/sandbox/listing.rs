@@ -2,6 +2,7 @@
 
 use super::fault::Fault;
 use super::ignore::is_ignored;
+use super::places::Start;
 use super::safe_fs::{NodeKind, SafeDir};
 use super::virtual_paths::{VirtualPath, misleads_a_reader};
 
@@ -15,15 +16,25 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Lists `depth` levels of a directory that is shown as `path`, looking at `max_entries` at most.
+    /// Lists `depth` levels of what is shown as `path`, looking at `max_entries` at most.
     ///
     /// Links and special files are named and not followed. Names that no virtual path can have are made
     /// visible, so that the model knows of them.
-    pub(super) fn of(directory: &SafeDir, path: &VirtualPath, depth: usize, max_entries: usize) -> Result<Self, Fault> {
+    pub(super) fn of(starts: &[Start], path: &VirtualPath, depth: usize, max_entries: usize) -> Result<Self, Fault> {
         let mut listing = Self::default();
         let mut budget = max_entries;
-        listing.add(directory, &path.to_string(), depth, &mut budget)?;
+        for Start { way, directory } in starts {
+            let mut shown = path.to_string();
+            let mut left = depth;
+            for name in way.components().take(depth) {
+                shown = format!("{shown}/{name}");
+                listing.lines.push(format!("{shown}/"));
+                left -= 1;
+            }
+            listing.add(directory, &shown, left, &mut budget)?;
+        }
         listing.lines.sort_unstable();
+        listing.lines.dedup();
         Ok(listing)
     }
 
@@ -56,8 +67,8 @@ impl Listing {
     }
 }
 
-/// The name with everything visible that would break or disguise its line.
-fn one_line(name: &str) -> String {
+/// The name, or the way of names, with everything visible that would break or disguise its line.
+pub(super) fn one_line(name: &str) -> String {
     name.chars().fold(String::with_capacity(name.len()), |mut shown, c| {
         if misleads_a_reader(c) {
             shown.extend(c.escape_default());

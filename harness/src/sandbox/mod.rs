@@ -4,7 +4,7 @@
 //! The way from such a text to bytes on the disk has four steps, each in its own file:
 //!
 //! 1. [`virtual_paths`] turns the text into a [`VirtualPath`], or says why not. Pure.
-//! 2. [`thread_dirs`] knows where the three roots of a user's thread lie under the runtime home.
+//! 2. [`thread_dirs`] knows where the three roots of a user's thread lie under the runtime home, [`shelf`] which folders are only read.
 //! 3. [`safe_fs`] opens things beneath a directory handle in a way that no symbolic link, swapped
 //!    directory, FIFO or hard link can turn into something else. There is no "check, then open".
 //! 4. [`blocking_files`] has the operations; [`files`] offers them to async code.
@@ -20,25 +20,38 @@ pub mod command;
 pub mod fault;
 pub mod files;
 pub mod ignore;
+mod incoming_file;
 pub mod line_range;
 pub mod listing;
+mod marked_files;
 pub mod masking;
+pub mod mounts;
 pub mod path_locks;
 pub mod pending_file;
+mod places;
+pub mod removal;
 pub mod remove_tree;
 pub mod render;
 pub mod safe_fs;
 pub mod search;
+pub mod shelf;
 pub mod thread_dirs;
 pub mod virtual_paths;
 
 pub use blocking_files::{BlockingFiles, FileLimits, Occurrences, WriteMode};
-pub use command::{CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox, Isolation, Pipe, Transcript};
+pub use command::{
+    CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox, Isolation, LimitedCommandSandbox, Pipe,
+    Redacting, Secrets, Transcript,
+};
 pub use fault::{Fault, FileError};
-pub use files::{FileHome, IncomingFile, ThreadFiles};
+pub use files::{FileHome, ThreadFiles};
+pub use incoming_file::IncomingFile;
 pub use line_range::{LineRange, TextRead};
 pub use listing::Listing;
+pub use mounts::{Mount, Mounts};
+pub use removal::LeftThread;
 pub use search::{Found, LineQuery, NamePattern};
+pub use shelf::{Shelf, ShelvedFolder, Shelves};
 pub use thread_dirs::{ThreadDirs, UserDirName};
 pub use virtual_paths::{PathError, Root, VirtualPath};
 

@@ -58,6 +58,23 @@ impl PendingFile {
         Ok(self.file.write_all(bytes)?)
     }
 
+    /// Does all of [`commit`](Self::commit) that can be done before the file appears.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn settle(&self) -> Result<(), Fault> {
+        self.file.sync_all()?;
+        self.check_target()
+    }
+
+    fn check_target(&self) -> Result<(), Fault> {
+        match self.dir.stat_name(self.target.as_str()) {
+            Ok(stat) => check_replaceable(&stat),
+            Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
     /// Puts the file in its target's place.
     ///
     /// # Errors
@@ -68,11 +85,7 @@ impl PendingFile {
             self.file.sync_all()?;
         }
         fail_points::pass("file.written");
-        match self.dir.stat_name(self.target.as_str()) {
-            Ok(stat) => check_replaceable(&stat)?,
-            Err(Errno::NOENT) => {}
-            Err(errno) => return Err(errno.into()),
-        }
+        self.check_target()?;
         // Whatever takes the target's name in this moment is replaced itself: a rename follows no link.
         rustix::fs::renameat(&self.dir, self.temporary.as_str(), &self.dir, self.target.as_str())?;
         self.committed = true;

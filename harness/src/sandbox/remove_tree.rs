@@ -16,7 +16,8 @@ const MAX_PASSES: usize = 1_000_000;
 /// Removes the directory `path` beneath `start` and everything in it. `false` when there was none.
 ///
 /// Links are removed themselves. Nested directories are lifted up into `path` and emptied there, so a
-/// tree of any depth needs three handles and no recursion.
+/// tree of any depth needs three handles and no recursion. Directories that a command closed to their
+/// owner are opened again.
 ///
 /// # Errors
 /// [`Fault::Busy`] when the tree grows as fast as it is removed, and what the system reports.
@@ -29,6 +30,7 @@ pub fn remove_tree(start: &SafeDir, path: &RelativePath) -> Result<bool, Fault> 
         Err(Fault::NotFound) => return Ok(false),
         opened => opened?,
     };
+    tree.regain()?;
     let mut lifted = 0;
     for _ in 0..MAX_PASSES {
         empty_one_level(&tree, &mut lifted)?;
@@ -54,6 +56,7 @@ fn empty_one_level(tree: &SafeDir, lifted: &mut u64) -> Result<(), Fault> {
             Err(Fault::NotFound | Fault::NotDirectory | Fault::Symlink) => continue,
             opened => opened?,
         };
+        directory.regain()?;
         lift_contents(&directory, tree, lifted)?;
         unlink(tree, &entry.name, AtFlags::REMOVEDIR)?;
     }
@@ -69,6 +72,12 @@ fn lift_contents(directory: &SafeDir, tree: &SafeDir, lifted: &mut u64) -> Resul
         }
         if unlink(directory, &entry.name, AtFlags::REMOVEDIR)? {
             continue;
+        }
+        // What is moved to another directory must be writable itself: its `..` changes.
+        match directory.enter(&entry.name) {
+            Ok(inner) => inner.regain()?,
+            Err(Fault::NotFound | Fault::NotDirectory | Fault::Symlink) => continue,
+            Err(fault) => return Err(fault),
         }
         loop {
             *lifted += 1;

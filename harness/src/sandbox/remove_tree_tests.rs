@@ -1,6 +1,6 @@
 //! Whole trees disappear; what they point at stays.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use rustix::fs::Mode;
 
@@ -35,6 +35,22 @@ fn removes_files_links_and_nested_directories_and_nothing_else() {
     assert!(!at("tree").exists());
     assert_eq!(std::fs::read_to_string(at("outside/dir/kept")).expect("kept"), "kept");
     assert!(!remove_tree(&start, &plain("tree")).expect("nothing left"));
+}
+
+/// As root nothing is closed, so this shows the most when other users run it.
+#[test]
+fn directories_that_are_closed_to_their_owner_are_removed() {
+    let (place, start) = place();
+    let at = |name: &str| place.path().join(name);
+    std::fs::create_dir_all(at("tree/none/inner/deep")).expect("tree");
+    std::fs::create_dir_all(at("tree/read/only/deep")).expect("tree");
+    std::fs::write(at("tree/none/inner/file"), "x").expect("file");
+    std::fs::write(at("tree/read/only/file"), "x").expect("file");
+    for (name, mode) in [("tree/none/inner", 0), ("tree/none", 0), ("tree/read/only", 0o555), ("tree/read", 0o555), ("tree", 0o055)] {
+        std::fs::set_permissions(at(name), std::fs::Permissions::from_mode(mode)).expect("chmod");
+    }
+    assert!(remove_tree(&start, &plain("tree")).expect("remove"));
+    assert!(!at("tree").exists());
 }
 
 #[test]

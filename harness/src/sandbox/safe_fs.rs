@@ -213,6 +213,15 @@ impl SafeDir {
         Ok(Self { fd, resolver: self.resolver })
     }
 
+    /// Gives the owner of this directory the rights to it back that a command may have taken away.
+    pub(super) fn regain(&self) -> Result<(), Fault> {
+        let mode = Mode::from_raw_mode(rustix::fs::fstat(&self.fd)?.st_mode);
+        if mode.contains(Mode::RWXU) {
+            return Ok(());
+        }
+        Ok(change_mode(&self.fd, mode | Mode::RWXU)?)
+    }
+
     /// Facts about an entry of this directory; a link is described, not followed.
     pub(super) fn stat_name(&self, name: impl rustix::path::Arg) -> Result<Stat, Errno> {
         rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)
@@ -281,6 +290,18 @@ fn beneath(start: impl AsFd, path: &str, flags: OFlags, mode: Mode) -> Result<Ow
 #[cfg(not(target_os = "linux"))]
 fn beneath(_start: impl AsFd, _path: &str, _flags: OFlags, _mode: Mode) -> Result<OwnedFd, Errno> {
     Err(Errno::NOSYS)
+}
+
+/// A handle that only reaches takes no change itself; its name among this process' handles does, and leads nowhere else.
+#[cfg(target_os = "linux")]
+fn change_mode(directory: &OwnedFd, mode: Mode) -> Result<(), Errno> {
+    use std::os::fd::AsRawFd;
+    rustix::fs::chmod(format!("/proc/self/fd/{}", directory.as_raw_fd()), mode)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn change_mode(directory: &OwnedFd, mode: Mode) -> Result<(), Errno> {
+    rustix::fs::fchmod(directory, mode)
 }
 
 fn walk(start: &OwnedFd, path: &RelativePath, flags: OFlags, mode: Mode) -> Result<OwnedFd, Fault> {

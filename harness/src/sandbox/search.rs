@@ -1,13 +1,17 @@
 //! Finding files by name and lines by what they say.
 
+use std::fs::{File, Metadata};
 use std::io::Read;
 
 use globset::{GlobBuilder, GlobMatcher};
 use regex::{Regex, RegexBuilder};
+use tokio_util::sync::CancellationToken;
 
 use super::blocking_files::BlockingFiles;
 use super::fault::{Fault, FileError};
 use super::ignore::is_ignored;
+use super::listing::one_line;
+use super::places::Start;
 use super::safe_fs::{NodeKind, SafeDir};
 use super::virtual_paths::{RelativePath, VirtualPath};
 
@@ -24,6 +28,8 @@ const DEEPEST: usize = 40;
 /// The longest pattern of names, in bytes, and the most alternatives within alternatives of one. Reading it goes down a call for each,
 /// and a model may write any number.
 const LONGEST_PATTERN: usize = 1_024;
+/// The longest regular expression, in bytes: a letter of one may stand for a thousand ranges that are to be gone through.
+const LONGEST_EXPRESSION: usize = 1_024;
 const MOST_NESTED: usize = 10;
 /// How large a regular expression may become, in bytes: what it costs per letter grows with it.
 const LARGEST_EXPRESSION: usize = 256 << 10;
@@ -77,11 +83,14 @@ pub struct LineQuery {
 }
 
 impl LineQuery {
-    /// Reads a regular expression, or the text itself.
+    /// Reads a regular expression, or the text itself. This may take seconds, so not where others wait.
     ///
     /// # Errors
     /// What is wrong with the expression.
     pub fn parse(pattern: &str, literal: bool, case_sensitive: bool, files: Option<NamePattern>) -> Result<Self, String> {
+        if pattern.len() > LONGEST_EXPRESSION {
+            return Err(format!("the pattern is longer than {LONGEST_EXPRESSION} bytes"));
+        }
         let escaped = literal.then(|| regex::escape(pattern));
         let mut builder = RegexBuilder::new(escaped.as_deref().unwrap_or(pattern));
         let text = builder.case_insensitive(!case_sensitive).size_limit(LARGEST_EXPRESSION).build();
@@ -102,33 +111,40 @@ impl BlockingFiles {
     /// The files beneath a directory, and on demand the directories, whose path from there matches; at most `most`.
     ///
     /// # Errors
-    /// As [`list`](Self::list).
-    pub fn glob(&self, path: &VirtualPath, pattern: &NamePattern, with_directories: bool, most: usize) -> Result<Found, FileError> {
+    /// As [`list`](Self::list), and [`Fault::Aborted`] when `stop` is cancelled.
+    pub fn glob(
+        &self,
+        path: &VirtualPath,
+        pattern: &NamePattern,
+        with_directories: bool,
+        most: usize,
+        stop: &CancellationToken,
+    ) -> Result<Found, FileError> {
         let mut found = Found::default();
-        let Some(directory) = self.open_listed(path)? else { return Ok(found) };
-        let mut walk = Walk { left: self.max_entries() };
-        let walked = walk.visit(&directory, "", &mut |kind, relative| {
-            if (kind == NodeKind::File || with_directories) && pattern.0.is_match(relative) {
-                found.incomplete |= found.rows.len() == most;
-                if !found.incomplete {
-                    found.rows.push(format!("{path}/{relative}"));
+        let mut walk = Walk { left: self.max_entries(), stop };
+        for start in self.starts(path)? {
+            let walked = walk.visit(&start.directory, &start.prefix(), &mut |kind, relative| {
+                if (kind == NodeKind::File || with_directories) && pattern.0.is_match(relative) {
+                    found.incomplete |= found.rows.len() == most;
+                    if !found.incomplete {
+                        found.rows.push(format!("{path}/{}", one_line(relative)));
+                    }
                 }
-            }
-            Ok(!found.incomplete)
-        });
-        found.incomplete |= !walked.map_err(|fault| fault.at(path))?;
+                Ok(!found.incomplete)
+            });
+            found.incomplete |= !walked.map_err(|fault| fault.at(path))?;
+        }
         Ok(found)
     }
 
     /// The lines of text files at or beneath `path` that a query means, as `path:line: text`; at most `most`.
     ///
     /// # Errors
-    /// As [`list`](Self::list).
-    pub fn grep(&self, path: &VirtualPath, query: &LineQuery, most: usize) -> Result<Found, FileError> {
+    /// As [`glob`](Self::glob).
+    pub fn grep(&self, path: &VirtualPath, query: &LineQuery, most: usize, stop: &CancellationToken) -> Result<Found, FileError> {
         let mut found = Found::default();
-        let directory = match self.open_listed(path) {
-            Ok(Some(directory)) => directory,
-            Ok(None) => return Ok(found),
+        let starts = match self.starts(path) {
+            Ok(starts) => starts,
             Err(FileError::At { fault: Fault::NotDirectory, .. }) => {
                 let (file, _) = self.open_read(path)?;
                 add_lines(file, &path.to_string(), query, most, &mut found);
@@ -136,31 +152,48 @@ impl BlockingFiles {
             }
             Err(error) => return Err(error),
         };
-        let mut walk = Walk { left: self.max_entries() };
+        let mut walk = Walk { left: self.max_entries(), stop };
         let mut left_to_read = MOST_READ;
-        let walked = walk.visit(&directory, "", &mut |kind, relative| {
-            let is_meant = query.files.as_ref().is_none_or(|files| files.matches(relative));
-            if kind != NodeKind::File || !is_meant {
-                return Ok(true);
-            }
-            // A file that vanished, became something else or may not be read is no match.
-            let opened = RelativePath::parse(relative).ok().and_then(|relative| directory.open_read(&relative).ok());
-            let Some((file, metadata)) = opened.filter(|(_, metadata)| metadata.len() <= LONGEST_FILE) else { return Ok(true) };
-            left_to_read = left_to_read.saturating_sub(metadata.len());
-            add_lines(file, &format!("{path}/{relative}"), query, most, &mut found);
-            Ok(!found.incomplete && left_to_read > 0)
-        });
-        found.incomplete |= !walked.map_err(|fault| fault.at(path))?;
+        for start in starts {
+            let walked = walk.visit(&start.directory, &start.prefix(), &mut |kind, relative| {
+                let is_meant = query.files.as_ref().is_none_or(|files| files.matches(relative));
+                if kind != NodeKind::File || !is_meant {
+                    return Ok(true);
+                }
+                // A file that vanished, became something else or may not be read is no match.
+                let Some((file, metadata)) = start.open(relative).filter(|(_, metadata)| metadata.len() <= LONGEST_FILE) else {
+                    return Ok(true);
+                };
+                left_to_read = left_to_read.saturating_sub(metadata.len());
+                add_lines(file, &format!("{path}/{relative}"), query, most, &mut found);
+                Ok(!found.incomplete && left_to_read > 0)
+            });
+            found.incomplete |= !walked.map_err(|fault| fault.at(path))?;
+        }
         Ok(found)
     }
 }
 
-/// A way through directories that looks at so many entries at most.
-struct Walk {
-    left: usize,
+impl Start {
+    /// What stands before the names in its directory.
+    fn prefix(&self) -> String {
+        if self.way.is_empty() { String::new() } else { format!("{}/", self.way.as_str()) }
+    }
+
+    /// A file that the walk came by.
+    fn open(&self, relative: &str) -> Option<(File, Metadata)> {
+        let inside = RelativePath::parse(relative).ok()?.beneath(&self.way)?;
+        self.directory.open_read(&inside).ok()
+    }
 }
 
-impl Walk {
+/// A way through directories that looks at so many entries at most.
+struct Walk<'a> {
+    left: usize,
+    stop: &'a CancellationToken,
+}
+
+impl Walk<'_> {
     /// Visits what lies beneath a directory by name, without ignored names, links and special files. `false` when it did not see all.
     fn visit(
         &mut self,
@@ -173,6 +206,9 @@ impl Walk {
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let mut all = !more;
         for entry in entries {
+            if self.stop.is_cancelled() {
+                return Err(Fault::Aborted);
+            }
             let Ok(name) = entry.name.to_str() else { continue };
             if is_ignored(name) || entry.kind == NodeKind::Other {
                 continue;

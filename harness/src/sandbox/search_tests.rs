@@ -24,13 +24,14 @@ fn filled() -> Place {
 
 fn globbed(place: &Place, pattern: &str, with_directories: bool) -> Vec<String> {
     let pattern = NamePattern::parse(pattern).unwrap();
-    let found = place.files.blocking().glob(&path("/mnt/user-data/workspace"), &pattern, with_directories, 10).unwrap();
+    let found =
+        place.files.blocking().glob(&path("/mnt/user-data/workspace"), &pattern, with_directories, 10, &CancellationToken::new()).unwrap();
     assert!(!found.incomplete);
     found.rows.into_iter().map(|row| row.replace("/mnt/user-data/workspace/", "")).collect()
 }
 
 fn grepped(place: &Place, at: &str, query: &LineQuery, most: usize) -> Found {
-    let mut found = place.files.blocking().grep(&path(at), query, most).unwrap();
+    let mut found = place.files.blocking().grep(&path(at), query, most, &CancellationToken::new()).unwrap();
     found.rows.iter_mut().for_each(|row| *row = row.replace("/mnt/user-data/workspace/", ""));
     found
 }
@@ -72,4 +73,34 @@ fn patterns_that_would_cost_too_much_to_read_are_refused() {
     }
     let costly: Vec<String> = (0..100).map(|n| format!("{n}[ab]{{999}}z")).collect();
     assert!(LineQuery::parse(&costly.join("|"), false, true, None).is_err());
+}
+
+#[test]
+fn an_expression_that_takes_long_to_read_is_refused_by_its_length() {
+    let costly = format!("(?i){}", r"[\p{L}\p{N}]?".repeat(100));
+    let refused = LineQuery::parse(&costly, false, true, None).err().unwrap();
+    assert_eq!(refused, "the pattern is longer than 1024 bytes");
+}
+
+#[test]
+fn names_that_would_break_or_disguise_a_row_are_made_visible() {
+    let place = Place::furnished(Resolver::detect());
+    let hostile = place.workspace().join("a\n2. etc\u{202e}");
+    std::fs::create_dir(&hostile).unwrap();
+    std::fs::write(hostile.join("b"), "found").unwrap();
+    assert_eq!(globbed(&place, "**/b", false), ["a\\n2. etc\\u{202e}/b"]);
+    let query = LineQuery::parse("found", true, true, None).unwrap();
+    assert_eq!(grepped(&place, "/mnt/user-data/workspace", &query, 10).rows, [""; 0], "no path leads to them");
+}
+
+#[test]
+fn a_search_that_nobody_waits_for_ends() {
+    let place = filled();
+    let stop = CancellationToken::new();
+    stop.cancel();
+    let (files, workspace) = (place.files.blocking(), path("/mnt/user-data/workspace"));
+    let found = files.glob(&workspace, &NamePattern::parse("**").unwrap(), true, 10, &stop);
+    assert!(matches!(found, Err(FileError::At { fault: Fault::Aborted, .. })), "{found:?}");
+    let found = files.grep(&workspace, &LineQuery::parse("one", true, true, None).unwrap(), 10, &stop);
+    assert!(matches!(found, Err(FileError::At { fault: Fault::Aborted, .. })), "{found:?}");
 }

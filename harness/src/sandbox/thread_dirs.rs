@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! {home}/users/{user}/threads/{thread}/user-data/{workspace,uploads,outputs}
+//! {home}/users/{user}/threads/{thread}/acp-workspace
 //! ```
 //!
-//! Directories are made when something is first written. Those above the three roots have mode 0700, so
+//! Directories are made when something is first written. Those above the roots have mode 0700, so
 //! that no other account of the host can look in; the roots have 0755. They are not world-writable:
 //! everything that writes to them today runs under the server's own account. A container sandbox whose
 //! processes have another user id must grant itself access when it is set up, to the threads that use it.
@@ -13,11 +14,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use super::fault::Fault;
-use super::remove_tree::remove_tree;
 use super::safe_fs::{PRIVATE_DIR, Resolver, SHARED_DIR, SafeDir};
 use super::virtual_paths::{PathError, RelativePath, Root, VirtualPath};
 use crate::ids::ThreadId;
@@ -55,17 +54,21 @@ impl UserDirName {
 /// The directories of one thread. Cheap to clone; making one touches no disk.
 #[derive(Clone)]
 pub struct ThreadDirs {
-    home: Arc<Path>,
-    thread: RelativePath,
+    pub(super) home: Arc<Path>,
+    pub(super) thread: RelativePath,
     user_data: RelativePath,
-    resolver: Resolver,
+    pub(super) resolver: Resolver,
 }
 
 impl ThreadDirs {
     /// The directories of `thread` of `user_id` under the runtime home.
     pub fn new(home: Arc<Path>, resolver: Resolver, user_id: &str, thread: &ThreadId) -> Self {
-        let user = UserDirName::from_user_id(user_id);
-        let names = ["users", user.as_str(), "threads", thread.as_str()];
+        Self::of_user_dir(home, resolver, UserDirName::from_user_id(user_id).as_str(), thread)
+    }
+
+    /// The same where the name of the user's directory is known.
+    pub(super) fn of_user_dir(home: Arc<Path>, resolver: Resolver, user_dir: &str, thread: &ThreadId) -> Self {
+        let names = ["users", user_dir, "threads", thread.as_str()];
         let thread = RelativePath::of_plain_names(&names);
         let user_data = RelativePath::of_plain_names(&[thread.as_str(), "user-data"]);
         Self { home, thread, user_data, resolver }
@@ -74,7 +77,20 @@ impl ThreadDirs {
     /// Where a root lies on the host: for the working directory of a process or a container's mounts,
     /// never for opening files in this process and never to be shown.
     pub fn host_path(&self, root: Root) -> PathBuf {
-        self.home.join(self.user_data.as_str()).join(root.dir_name())
+        self.home.join(self.above(root).as_str()).join(root.dir_name())
+    }
+
+    /// What a root lies in.
+    fn above(&self, root: Root) -> &RelativePath {
+        if root == Root::AcpWorkspace { &self.thread } else { &self.user_data }
+    }
+
+    /// A directory that the operator, or this program, put where it is.
+    ///
+    /// # Errors
+    /// Whatever the system reports.
+    pub(super) fn open_other(&self, host: &Path) -> Result<SafeDir, Fault> {
+        SafeDir::open_trusted(host, self.resolver)
     }
 
     /// Opens a root. Nothing is made.
@@ -82,49 +98,56 @@ impl ThreadDirs {
     /// # Errors
     /// [`Fault::NotFound`] when nothing was written there yet; see [`SafeDir::open_dir`].
     pub fn open(&self, root: Root) -> Result<SafeDir, Fault> {
-        SafeDir::open_trusted(&self.home, self.resolver)?.open_dir(&self.user_data)?.open_dir(&name_of(root))
+        SafeDir::open_trusted(&self.home, self.resolver)?.open_dir(self.above(root))?.open_dir(&name_of(root))
     }
 
-    /// Opens a root, making it when it is missing.
+    /// Opens a root, making it when it is missing, and opening it to its owner when a command has closed it.
     ///
     /// # Errors
     /// See [`SafeDir::create_dirs`].
     pub fn create(&self, root: Root) -> Result<SafeDir, Fault> {
         match self.open(root) {
             Err(Fault::NotFound) => {}
-            opened => return opened,
+            Ok(opened) => return opened.regain().map(|()| opened),
+            refused => return refused,
         }
         std::fs::create_dir_all(&self.home).inspect_err(|error| {
             tracing::error!(%error, home = %self.home.display(), "the runtime home cannot be made");
         })?;
-        SafeDir::open_trusted(&self.home, self.resolver)?.create_dirs(&self.user_data, PRIVATE_DIR)?.create_dirs(&name_of(root), SHARED_DIR)
+        SafeDir::open_trusted(&self.home, self.resolver)?
+            .create_dirs(self.above(root), PRIVATE_DIR)?
+            .create_dirs(&name_of(root), SHARED_DIR)
     }
 
-    /// Removes everything that belongs to the thread. `false` when there was nothing.
-    ///
-    /// The tree is first moved aside, so a thread of the same id may start anew at once. What a crash
-    /// leaves behind is removed by the next call.
-    ///
-    /// # Errors
-    /// See [`remove_tree`].
-    pub fn remove(&self) -> Result<bool, Fault> {
-        let Some((threads, thread_id)) = self.thread.split_last() else {
-            return Ok(false);
-        };
-        let threads = match SafeDir::open_trusted(&self.home, self.resolver).and_then(|home| home.open_dir(&threads)) {
-            Err(Fault::NotFound) => return Ok(false),
-            opened => opened?,
-        };
-        let aside = format!(".removing-{thread_id}");
-        let aside_path = RelativePath::of_plain_names(&[&aside]);
-        let found_rest = remove_tree(&threads, &aside_path)?;
-        match rustix::fs::renameat(&threads, thread_id, &threads, aside.as_str()) {
-            Ok(()) => {}
-            Err(Errno::NOENT) => return Ok(found_rest),
-            Err(errno) => return Err(errno.into()),
-        }
-        remove_tree(&threads, &aside_path)?;
-        Ok(true)
+    /// The names of the user's folder and of the thread's.
+    #[cfg(feature = "containers")]
+    pub(super) fn names(&self) -> (&str, &str) {
+        let mut names = self.thread.components().skip(1).step_by(2);
+        (names.next().unwrap_or_default(), names.next().unwrap_or_default())
+    }
+
+    /// Lets every account write into a root, which it reaches by a mount alone: the folders above stay this account's own.
+    #[cfg(feature = "containers")]
+    pub(super) fn create_open(&self, root: Root) -> Result<PathBuf, Fault> {
+        let everyone = rustix::fs::Mode::from_raw_mode(0o777);
+        rustix::fs::chmodat(self.create(root)?, ".", everyone, rustix::fs::AtFlags::empty())?;
+        Ok(self.host_path(root))
+    }
+
+    /// Makes a folder of the thread that no agent reaches, for this account alone, and says where it lies. It goes with the thread.
+    /// The names are plain.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn create_apart(&self, names: &[&str]) -> Result<PathBuf, Fault> {
+        std::fs::create_dir_all(&self.home)?;
+        let apart = RelativePath::of_plain_names(&[[self.thread.as_str()].as_slice(), names].concat());
+        SafeDir::open_trusted(&self.home, self.resolver)?.create_dirs(&apart, PRIVATE_DIR)?;
+        Ok(self.apart(names))
+    }
+
+    /// Where such a folder lies on the host.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn apart(&self, names: &[&str]) -> PathBuf {
+        names.iter().fold(self.home.join(self.thread.as_str()), |path, name| path.join(name))
     }
 
     /// The virtual path that a text means: a virtual path itself, or a host path inside one of the roots,

@@ -1,6 +1,6 @@
 //! Names of directories, and that threads and users stay apart.
 
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use proptest::prelude::*;
 
@@ -76,21 +76,17 @@ fn the_home_may_be_behind_a_link_but_nothing_in_it() {
 }
 
 #[test]
-fn removing_a_thread_spares_its_neighbours_and_what_it_points_at() {
+fn a_root_that_a_command_closed_is_opened_again() {
     let base = tempfile::tempdir().expect("temporary directory");
     let dirs = dirs(base.path());
-    let neighbour = ThreadDirs::new(base.path().into(), Resolver::detect(), "alice", &thread_id("t-2"));
     dirs.create(Root::Workspace).expect("create");
-    neighbour.create(Root::Workspace).expect("create");
-    std::fs::write(neighbour.host_path(Root::Workspace).join("kept"), "x").expect("write");
-    symlink(neighbour.host_path(Root::Workspace), dirs.host_path(Root::Workspace).join("link")).expect("link");
-    let left_by_a_crash = base.path().join("users/alice/threads/.removing-t-1/rest");
-    std::fs::create_dir_all(&left_by_a_crash).expect("rest");
-    assert!(dirs.remove().expect("remove"));
-    assert!(!dirs.remove().expect("nothing left"));
-    assert!(neighbour.host_path(Root::Workspace).join("kept").is_file());
-    let threads = std::fs::read_dir(base.path().join("users/alice/threads")).expect("list");
-    assert_eq!(threads.count(), 1);
+    let workspace = dirs.host_path(Root::Workspace);
+    for closed in [0, 0o555, 0o055] {
+        std::fs::set_permissions(&workspace, std::fs::Permissions::from_mode(closed)).expect("chmod");
+        dirs.create(Root::Workspace).expect("opened again");
+        let mode = std::fs::metadata(&workspace).expect("there").mode() & 0o777;
+        assert_eq!(mode, closed | 0o700, "{closed:o}");
+    }
 }
 
 #[test]

@@ -4,8 +4,14 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// The directory that holds the three roots, as models and clients see it.
+/// The directory that holds the thread's three roots, as models and clients see it.
 pub const USER_DATA: &str = "/mnt/user-data";
+
+/// Where skills are read, as models see it.
+pub const SKILLS: &str = "/mnt/skills";
+
+/// Where it is read what agents of other programs left in the thread, as models see it.
+pub const ACP_WORKSPACE: &str = "/mnt/acp-workspace";
 
 /// The longest path accepted, in bytes: what the kernel takes besides its final NUL.
 pub const MAX_PATH_BYTES: usize = 4095;
@@ -13,7 +19,7 @@ pub const MAX_PATH_BYTES: usize = 4095;
 /// The longest name of one file or directory, in bytes.
 pub const MAX_COMPONENT_BYTES: usize = 255;
 
-/// One of the three places that a thread's files live in.
+/// One of the places that a conversation knows files in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Root {
     /// The agent's working directory.
@@ -22,10 +28,16 @@ pub enum Root {
     Uploads,
     /// What the agent hands out.
     Outputs,
+    /// Where agents of other programs work for the thread; nobody else writes there.
+    AcpWorkspace,
+    /// What the agent reads to know how work is done; nobody writes there. It is no folder of the thread.
+    Skills,
+    /// A folder that an administrator shows; the way is from `/` on. It is no folder of the thread.
+    Mounts,
 }
 
 impl Root {
-    /// Every root, in the order in which they are shown.
+    /// The roots of a thread that its agent writes to, in the order in which they are shown.
     pub const ALL: [Self; 3] = [Self::Workspace, Self::Uploads, Self::Outputs];
 
     /// The name of the root's directory, on the host and in virtual paths alike.
@@ -34,6 +46,9 @@ impl Root {
             Self::Workspace => "workspace",
             Self::Uploads => "uploads",
             Self::Outputs => "outputs",
+            Self::AcpWorkspace => "acp-workspace",
+            Self::Skills => "skills",
+            Self::Mounts => "mounts",
         }
     }
 
@@ -52,7 +67,7 @@ pub struct VirtualPath {
 }
 
 impl VirtualPath {
-    /// Reads an absolute virtual path.
+    /// Reads an absolute virtual path of a file or directory that belongs to a thread.
     ///
     /// Empty and `.` segments are dropped, so a doubled or final `/` does no harm. `..` is refused
     /// wherever it stands instead of being resolved: what it means depends on links on the disk.
@@ -60,19 +75,7 @@ impl VirtualPath {
     /// # Errors
     /// A [`PathError`] whose text tells the model what would have been accepted.
     pub fn parse(raw: &str) -> Result<Self, PathError> {
-        if raw.is_empty() {
-            return Err(PathError::Empty);
-        }
-        if raw.len() > MAX_PATH_BYTES {
-            return Err(PathError::TooLong { bytes: raw.len() });
-        }
-        if !raw.starts_with('/') {
-            return Err(PathError::NotAbsolute { path: quoted(raw) });
-        }
-        let segments: Vec<&str> = significant_segments(raw).collect();
-        if segments.contains(&"..") {
-            return Err(PathError::ParentSegment { path: quoted(raw) });
-        }
+        let segments = segments_of(raw)?;
         let ["mnt", "user-data", root, relative @ ..] = segments.as_slice() else {
             return Err(PathError::OutsideRoots { path: quoted(raw) });
         };
@@ -81,6 +84,25 @@ impl VirtualPath {
         };
         let relative = RelativePath::from_segments(relative.iter().copied())?;
         Ok(Self { root, relative })
+    }
+
+    /// As [`parse`](Self::parse), where skills and what other agents left will do too: for what only reads.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn parse_readable(raw: &str) -> Result<Self, PathError> {
+        let segments = segments_of(raw)?;
+        let (root, relative) = match segments.as_slice() {
+            ["mnt", "skills", relative @ ..] => (Root::Skills, relative),
+            ["mnt", "acp-workspace", relative @ ..] => (Root::AcpWorkspace, relative),
+            _ => return Self::parse(raw),
+        };
+        Ok(Self { root, relative: RelativePath::from_segments(relative.iter().copied())? })
+    }
+
+    /// Reads any absolute path: for what knows which of them mean something.
+    pub(super) fn parse_mounted(raw: &str) -> Result<Self, PathError> {
+        Ok(Self { root: Root::Mounts, relative: RelativePath::from_segments(segments_of(raw)?.into_iter())? })
     }
 
     /// The root itself.
@@ -111,7 +133,12 @@ impl VirtualPath {
 
 impl fmt::Display for VirtualPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{USER_DATA}/{}", self.root.dir_name())?;
+        match self.root {
+            Root::Skills => f.write_str(SKILLS)?,
+            Root::AcpWorkspace => f.write_str(ACP_WORKSPACE)?,
+            Root::Mounts => {}
+            of_thread => write!(f, "{USER_DATA}/{}", of_thread.dir_name())?,
+        }
         if !self.relative.is_empty() {
             write!(f, "/{}", self.relative.as_str())?;
         }
@@ -161,7 +188,7 @@ impl RelativePath {
     }
 
     /// Joins names that are plain by their types, or paths of such names.
-    pub(super) fn of_plain_names(names: &[&str]) -> Self {
+    pub(crate) fn of_plain_names(names: &[&str]) -> Self {
         let joined = names.join("/");
         debug_assert_eq!(Self::parse(&joined).as_ref().map(Self::as_str), Ok(joined.as_str()));
         Self(joined)
@@ -191,6 +218,13 @@ impl RelativePath {
     /// The names from the outermost to the innermost.
     pub fn components(&self) -> impl Iterator<Item = &str> {
         self.0.split('/').filter(|name| !name.is_empty())
+    }
+
+    /// The way here from `start`, when that is the same place or above it.
+    pub fn beneath(&self, start: &Self) -> Option<Self> {
+        let rest = self.0.strip_prefix(&start.0)?;
+        let rest = if start.is_empty() || rest.is_empty() { rest } else { rest.strip_prefix('/')? };
+        Some(Self(rest.to_owned()))
     }
 
     /// The directory and the name in it; nothing for the starting directory.
@@ -280,6 +314,24 @@ impl fmt::Display for AllowedRoots {
     }
 }
 
+/// The names in an absolute path.
+fn segments_of(raw: &str) -> Result<Vec<&str>, PathError> {
+    if raw.is_empty() {
+        return Err(PathError::Empty);
+    }
+    if raw.len() > MAX_PATH_BYTES {
+        return Err(PathError::TooLong { bytes: raw.len() });
+    }
+    if !raw.starts_with('/') {
+        return Err(PathError::NotAbsolute { path: quoted(raw) });
+    }
+    let segments: Vec<&str> = significant_segments(raw).collect();
+    if segments.contains(&"..") {
+        return Err(PathError::ParentSegment { path: quoted(raw) });
+    }
+    Ok(segments)
+}
+
 fn significant_segments(raw: &str) -> impl Iterator<Item = &str> {
     raw.split('/').filter(|segment| !segment.is_empty() && *segment != ".")
 }
@@ -301,7 +353,7 @@ fn check_component(name: &str) -> Result<(), PathError> {
 }
 
 /// Characters that make a name read differently from what it is, or break a list of one name per line.
-pub(super) fn misleads_a_reader(c: char) -> bool {
+pub(crate) fn misleads_a_reader(c: char) -> bool {
     let breaks_lines = matches!(c, '\u{2028}' | '\u{2029}');
     let overrides_direction = matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     c.is_control() || breaks_lines || overrides_direction

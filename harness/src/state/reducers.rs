@@ -15,6 +15,8 @@ pub enum Reducer {
     MergeMap,
     /// Null keeps; equal sandboxes keep; a different one is a conflict.
     SameSandbox,
+    /// Null keeps; names of the same catalog join, those of another replace.
+    Promoted,
 }
 
 /// The channels every thread has besides `messages`, with their rules. Order is the order of `values` frames.
@@ -26,10 +28,12 @@ pub const CHANNELS: &[(&str, Reducer)] = &[
     ("todos", Reducer::ReplaceUnlessNull),
     ("viewed_images", Reducer::MergeMap),
     ("sandbox", Reducer::SameSandbox),
-    ("goal", Reducer::ReplaceUnlessNull),
+    ("goal", Reducer::LastWrite),
+    ("promoted", Reducer::Promoted),
     ("summary_text", Reducer::LastWrite),
     ("summary_cut", Reducer::LastWrite),
     ("background_tasks", Reducer::LastWrite),
+    ("created_agent_name", Reducer::ReplaceUnlessNull),
 ];
 
 /// The rule of `channel`, if it is known.
@@ -82,6 +86,8 @@ pub(super) fn reduce(channel: &str, held: Option<Value>, new: Value) -> Result<O
         (Reducer::MergeMap, Value::Object(entries)) => Ok(Some(merge(held, entries))),
         (Reducer::MergeMap, _) => Err(wrong("an object or null")),
         (Reducer::SameSandbox, Value::Object(entry)) => same_sandbox(held, entry),
+        (Reducer::Promoted, Value::Object(entry)) => Ok(Some(promoted(held, entry))),
+        (Reducer::Promoted, _) => Err(wrong("an object or null")),
         (Reducer::SameSandbox, _) => Err(wrong("an object or null")),
     }
 }
@@ -109,6 +115,20 @@ fn merge(held: Option<Value>, entries: Map<String, Value>) -> Value {
     };
     map.extend(entries);
     Value::Object(map)
+}
+
+fn promoted(held: Option<Value>, mut entry: Map<String, Value>) -> Value {
+    let Some(Value::Object(mut held)) = held else { return Value::Object(entry) };
+    if entry.is_empty() || entry.get("catalog_hash") != held.get("catalog_hash") {
+        return Value::Object(if entry.is_empty() { held } else { entry });
+    }
+    let new = match entry.shift_remove("names") {
+        Some(Value::Array(names)) => names,
+        _ => Vec::new(),
+    };
+    let names = union(held.shift_remove("names"), new);
+    held.insert("names".to_owned(), names);
+    Value::Object(held)
 }
 
 fn same_sandbox(held: Option<Value>, entry: Map<String, Value>) -> Result<Option<Value>, StateError> {

@@ -3,8 +3,11 @@
 use serde_json::{Value, json};
 
 use super::checkpointer::{Talk, numbers, says};
-use super::{RunStores, checkpoint, checkpoint_write, object, thread};
-use crate::runtime::checkpoint::HistoryQuery;
+use super::{RunStores, at, checkpoint, checkpoint_write, commit_of, end_in, new_run, object, thread};
+use crate::ids::SeededIds;
+use crate::runtime::checkpoint::{HistoryQuery, KeptHistory};
+use crate::runtime::runs::RunStatus;
+use crate::runtime::runs::store::RunCommit;
 use crate::state::{StateUpdate, ThreadState};
 
 /// With limit.
@@ -79,4 +82,34 @@ pub async fn history_finds_by_any_metadata(open: impl AsyncFn() -> RunStores) {
         let query = HistoryQuery { limit: 5, before: None, metadata: object(wanted.clone()) };
         assert_eq!(numbers(&stores.checkpoints.list_meta(&thread("t1"), &query).await.expect("read")), expected, "{wanted}");
     }
+}
+
+/// What is followed by something that stays stays, too: so forks keep where they began.
+pub async fn a_history_keeps_its_newest_and_what_those_follow(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let busy = stores.create.admit(new_run("r1", "t1")).await.expect("admitted").run;
+    let (mut state, mut tail) = (ThreadState::default(), 0);
+    // Seven follows three, as a fork does, and five was made long after four.
+    for (n, parent, made) in [(1, 0, 1), (2, 1, 1), (3, 2, 1), (4, 3, 1), (5, 4, 9), (6, 5, 1), (7, 3, 1), (8, 7, 1)] {
+        state.apply(says(&format!("m{n}")), &SeededIds::new(n)).expect("applied");
+        let mut write = checkpoint_write("t1", Some("r1"), n, &mut state, &mut tail);
+        (write.meta.parent_id, write.meta.created_at) = ((parent > 0).then(|| checkpoint(parent)), at(made));
+        stores.checkpoints.put(write).await.expect("written");
+    }
+    let keep = |newest, since: Option<i64>| KeptHistory { newest, since: since.map(at) };
+    let forget = async |keep, most| stores.checkpoints.forget_history(&thread("t1"), &keep, most).await.expect("forgotten");
+    let left = async || {
+        numbers(&stores.checkpoints.list_meta(&thread("t1"), &HistoryQuery { limit: 9, ..HistoryQuery::default() }).await.expect("read"))
+    };
+    assert_eq!(forget(keep(1, None), 9).await, 0, "a run may need any of them");
+    stores.commit.commit(RunCommit { end: Some(end_in(RunStatus::Error)), ..commit_of(&busy) }).await.expect("ended");
+    assert_eq!((forget(keep(9, None), 9).await, forget(keep(1, Some(0)), 9).await), (0, 0));
+    // The oldest go first.
+    assert_eq!((forget(keep(2, Some(9)), 1).await, left().await), (1, vec![8, 7, 6, 5, 4, 3, 2]));
+    assert_eq!((forget(keep(2, Some(9)), 9).await, left().await), (2, vec![8, 7, 5, 4, 3]));
+    assert_eq!((forget(keep(2, None), 9).await, left().await), (2, vec![8, 7, 3]));
+    assert_eq!((forget(keep(2, None), 9).await, forget(keep(0, None), 9).await, left().await), (0, 1, vec![8, 7]));
+    let head = stores.checkpoints.get(&thread("t1"), None).await.expect("read").expect("there");
+    assert_eq!((head.state.messages().len(), head.log_tail), (8, 8));
+    assert_eq!(stores.checkpoints.forget_history(&thread("t2"), &keep(1, None), 9).await.expect("forgotten"), 0);
 }

@@ -22,6 +22,7 @@ macro_rules! checkpointer_suite {
             history_is_newest_first_and_starts_before_what_is_asked
             history_finds_by_metadata
             history_finds_by_any_metadata
+            a_history_keeps_its_newest_and_what_those_follow
         }
         $crate::promises! { $attrs $open, [$crate::testkit::checkpointer]
             a_state_comes_back_as_it_was

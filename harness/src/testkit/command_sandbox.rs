@@ -1,11 +1,12 @@
 //! What every [`CommandSandbox`] promises, whatever stands between a command and the machine.
 
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::sandbox::thread_dirs::ThreadDirs;
 use crate::sandbox::virtual_paths::Root;
-use crate::sandbox::{CommandEnd, CommandError, CommandRequest, CommandSandbox, Transcript};
+use crate::sandbox::{CommandEnd, CommandError, CommandRequest, CommandSandbox, Shelf, Transcript};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -16,14 +17,19 @@ pub async fn keeps_every_promise(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs
     it_reads_nothing(sandbox, dirs).await;
     nothing_of_the_callers_environment_is_seen(sandbox, dirs).await;
     what_cannot_be_an_argument_is_refused(sandbox, dirs).await;
+    what_another_agent_left_is_read(sandbox, dirs).await;
     the_time_limit_ends_it_with_what_it_started(sandbox, dirs).await;
     dropping_it_ends_it_with_what_it_started(sandbox, dirs).await;
     a_child_that_holds_the_pipe_does_not_hold_the_caller(sandbox, dirs).await;
+    what_it_leaves_in_the_background_ends_with_it(sandbox, dirs).await;
 }
 
 async fn run(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs, command: &str, time_limit: Duration) -> (CommandEnd, String, String) {
     let mut transcript = Transcript::keeping(64 * 1024);
-    let end = sandbox.run(CommandRequest { dirs, command, time_limit }, &mut transcript).await.expect("a command that starts");
+    let end = sandbox
+        .run(CommandRequest { dirs, shelf: &Shelf::default(), command, time_limit }, &mut transcript)
+        .await
+        .expect("a command that starts");
     (end, transcript.out(), transcript.err())
 }
 
@@ -55,10 +61,17 @@ async fn nothing_of_the_callers_environment_is_seen(sandbox: &dyn CommandSandbox
 
 async fn what_cannot_be_an_argument_is_refused(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
     for command in ["echo \0".to_owned(), "#".repeat(1 << 20)] {
-        let request = CommandRequest { dirs, command: &command, time_limit: LONG };
+        let request = CommandRequest { dirs, shelf: &Shelf::default(), command: &command, time_limit: LONG };
         let refused = sandbox.run(request, &mut Transcript::keeping(0)).await;
         assert!(matches!(refused, Err(CommandError::Unspeakable | CommandError::TooLong { .. })), "{refused:?}");
     }
+}
+
+async fn what_another_agent_left_is_read(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+    dirs.create(Root::AcpWorkspace).expect("a folder");
+    std::fs::write(dirs.host_path(Root::AcpWorkspace).join("left.txt"), "left\n").expect("a file");
+    let (_, out, _) = run(sandbox, dirs, "cat /mnt/acp-workspace/left.txt", LONG).await;
+    assert_eq!(out, "left\n");
 }
 
 async fn the_time_limit_ends_it_with_what_it_started(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
@@ -73,7 +86,7 @@ async fn dropping_it_ends_it_with_what_it_started(sandbox: &dyn CommandSandbox, 
     let fifo = dirs.host_path(Root::Workspace).join("alive");
     let command = "rm -f alive; mkfifo alive; (sleep 1000) 8<>alive & exec 9<>alive; echo begun > started; sleep 1000";
     let mut transcript = Transcript::keeping(0);
-    let request = CommandRequest { dirs, command, time_limit: LONG };
+    let request = CommandRequest { dirs, shelf: &Shelf::default(), command, time_limit: LONG };
     let started = async {
         while !dirs.host_path(Root::Workspace).join("started").exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -83,8 +96,19 @@ async fn dropping_it_ends_it_with_what_it_started(sandbox: &dyn CommandSandbox, 
         ended = sandbox.run(request, &mut transcript) => panic!("it should go on: {ended:?}"),
         () = started => {}
     }
-    // A pipe without a reader cannot be opened for writing: both processes held it open.
-    let writing = || std::fs::OpenOptions::new().write(true).custom_flags(nonblocking()).open(&fifo);
+    nobody_holds(&fifo).await;
+}
+
+async fn what_it_leaves_in_the_background_ends_with_it(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+    let command = "rm -f left; mkfifo left; exec 8<>left; sleep 1000 >/dev/null 2>&1 & disown; true";
+    let (end, ..) = run(sandbox, dirs, command, LONG).await;
+    assert_eq!(end, CommandEnd::Exited(0));
+    nobody_holds(&dirs.host_path(Root::Workspace).join("left")).await;
+}
+
+/// A pipe without a reader cannot be opened for writing: whoever is alive holds it open.
+async fn nobody_holds(fifo: &Path) {
+    let writing = || std::fs::OpenOptions::new().write(true).custom_flags(nonblocking()).open(fifo);
     let begun = Instant::now();
     while writing().is_ok() {
         assert!(begun.elapsed() < Duration::from_secs(10), "something is alive");

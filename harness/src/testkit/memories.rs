@@ -13,10 +13,13 @@ macro_rules! memory_store_suite {
             a_document_is_there_as_it_was_written
             only_who_knows_the_revision_writes
             scopes_do_not_see_each_other
+            agents_are_known_by_their_documents_and_news
             news_are_due_when_their_thread_has_been_quiet
             news_are_taken_by_one_worker_and_come_back_from_one_that_is_silent
             news_that_come_meanwhile_stay_due
             what_was_learned_and_what_failed_is_remembered
+            what_is_given_back_is_due_for_others_at_once
+            news_in_a_hurry_come_before_all_others
             a_forgotten_thread_has_no_news
         }
     };
@@ -88,6 +91,19 @@ pub async fn scopes_do_not_see_each_other(open: impl AsyncFn() -> MemoryStores) 
     assert!(write(&stores, &ann(), 0, false).await);
 }
 
+/// Of one user, each once, and not the usual one.
+pub async fn agents_are_known_by_their_documents_and_news(open: impl AsyncFn() -> MemoryStores) {
+    let stores = open().await;
+    let of = |agent: &str| MemoryScope { agent: Some(agent.to_owned()), ..ann() };
+    assert!(write(&stores, &ann(), 0, false).await && write(&stores, &of("coder"), 0, false).await);
+    assert!(write(&stores, &MemoryScope { agent: Some("cook".to_owned()), ..MemoryScope::of_user("bob") }, 0, false).await);
+    for (agent, on) in [("coder", "t1"), ("reader", "t1"), ("reader", "t2")] {
+        stores.memories.note(&of(agent), &thread(on), at(1)).await.expect("noted");
+    }
+    assert_eq!(stores.memories.agents("ann").await, Ok(vec!["coder".to_owned(), "reader".to_owned()]));
+    assert_eq!(stores.memories.agents("nobody").await, Ok(vec![]));
+}
+
 /// A later note postpones an earlier one; the longest due come first.
 pub async fn news_are_due_when_their_thread_has_been_quiet(open: impl AsyncFn() -> MemoryStores) {
     let stores = open().await;
@@ -142,6 +158,30 @@ pub async fn what_was_learned_and_what_failed_is_remembered(open: impl AsyncFn()
     stores.memories.done(&second, None).await.expect("written");
     note(&stores, "t1", 7).await;
     assert_eq!(take(&stores, 7).await.remove(0).tries, 0);
+}
+
+/// As if it had not been taken.
+pub async fn what_is_given_back_is_due_for_others_at_once(open: impl AsyncFn() -> MemoryStores) {
+    let stores = open().await;
+    note(&stores, "t1", 1).await;
+    let taken = take(&stores, 2).await;
+    stores.memories.give_back(&taken[0]).await.expect("written");
+    assert_eq!(take(&stores, 2).await, taken);
+}
+
+/// However long they were to be quiet; what has none gets none.
+pub async fn news_in_a_hurry_come_before_all_others(open: impl AsyncFn() -> MemoryStores) {
+    let stores = open().await;
+    note(&stores, "t1", 1).await;
+    note(&stores, "t2", 50).await;
+    for on in ["t2", "t3"] {
+        stores.memories.hurry(&thread(on), at(0)).await.expect("written");
+    }
+    let taken = take(&stores, 2).await;
+    assert_eq!(taken.iter().map(|noted| noted.thread.as_str()).collect::<Vec<_>>(), ["t2", "t1"]);
+    stores.memories.done(&taken[0], Some("m1")).await.expect("written");
+    stores.memories.hurry(&thread("t2"), at(0)).await.expect("written");
+    assert_eq!(take(&stores, 9).await, []);
 }
 
 /// Whoever had noted it.

@@ -18,7 +18,10 @@ pub mod run_queue;
 pub mod run_store;
 #[cfg(test)]
 mod simulation;
+pub mod skill_archives;
 pub mod stream_bridge;
+pub mod stream_log;
+mod tool_context;
 pub mod tool_ledger;
 pub mod webhooks;
 
@@ -37,8 +40,11 @@ use crate::runtime::runs::store::{
     RunEventStore, RunQueryStore, ToolLedger, WebhookOutbox, category,
 };
 use crate::runtime::runs::{IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus, ThreadStatus};
+use crate::runtime::stream_bridge::StreamLog;
 use crate::runtime::tasks::{TaskKind, Tasks};
 use crate::state::ThreadState;
+
+pub use tool_context::tool_context;
 
 /// The ports of one store, opened fresh for one promise.
 #[derive(Debug, Clone)]
@@ -61,6 +67,8 @@ pub struct RunStores {
     pub webhooks: Arc<dyn WebhookOutbox>,
     /// What requests made.
     pub requests: Arc<dyn RequestStore>,
+    /// What bridges gave away of streams.
+    pub streams: Arc<dyn StreamLog>,
     /// Checkpoints.
     pub checkpoints: Arc<dyn Checkpointer>,
     /// What lives as long as the stores: a directory, tasks.
@@ -118,6 +126,7 @@ pub fn new_run(id: &str, on: &str) -> NewRun {
         request: None,
         recipe: Arc::new(recipe(id, on)),
         owner: node("n1"),
+        most_waiting: 16,
         created_at: at(0),
         at: at(0),
     }
@@ -170,6 +179,7 @@ pub fn end_in(status: RunStatus) -> RunEnd {
         thread_status: ThreadStatus::after(status, false),
         title: None,
         webhook: None,
+        kept_values: None,
         discard_checkpoints: false,
         forget_calls: false,
     }

@@ -1,11 +1,12 @@
 //! What is promised of requests that may come again.
 
+use bytes::Bytes;
 use serde_json::json;
 
 use super::{RunStores, USER, at, at_once, commit_of, end_in, new_run, run, thread};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::runs::RunStatus;
-use crate::runtime::runs::store::{AdmitError, Known, Made, NewRun, RequestKey, RunCommit};
+use crate::runtime::runs::store::{AdmitError, Known, Made, NewRun, RequestKey, RunCommit, RunEnd};
 
 /// One test per promise of the keys of requests.
 #[macro_export]
@@ -17,6 +18,7 @@ macro_rules! request_store_suite {
             of_many_twins_at_once_one_makes_the_run
             a_refused_request_leaves_its_key_free
             what_was_answered_stays_as_it_was_first
+            a_run_leaves_its_last_state_to_its_request
             keys_end_and_are_swept
         }
     };
@@ -114,6 +116,27 @@ pub async fn what_was_answered_stays_as_it_was_first(open: impl AsyncFn() -> Run
     stores.requests.forget(&key("k")).await.expect("forgotten");
     assert_eq!(stores.requests.known(&key("k"), at(1)).await, Ok(None));
     assert_eq!(stores.requests.keep(&other, answer(3), at(1)).await, Ok(None));
+}
+
+/// Also when its thread goes, until the run is deleted or the key is over.
+pub async fn a_run_leaves_its_last_state_to_its_request(open: impl AsyncFn() -> RunStores) {
+    let stores = open().await;
+    let values = || Bytes::from_static("{\"title\":\"\u{e9}\\u0000\"}".as_bytes());
+    let end = || RunEnd { kept_values: Some(values()), ..end_in(RunStatus::Success) };
+    for (id, request) in [("r1", Some(key("k"))), ("r2", Some(key("l"))), ("r3", None)] {
+        let new = NewRun { temporary_thread: true, request, ..new_run(id, &format!("thread-{id}")) };
+        let made = stores.create.admit(new).await.expect("admitted").run;
+        assert_eq!(stores.query.kept_values(&run(id)).await, Ok(None));
+        stores.commit.commit(RunCommit { advance: Some(RunStatus::Running), end: Some(end()), ..commit_of(&made) }).await.expect("ended");
+    }
+    assert_eq!(stores.query.kept_values(&run("r1")).await, Ok(Some(values())));
+    assert_eq!(stores.query.kept_values(&run("r3")).await, Ok(None), "nobody can ask for it again");
+    assert_eq!(stores.requests.known(&key("k"), at(99)).await, Ok(Some(its_run("r1", "thread-r1"))));
+    stores.delete.delete(&run("r1")).await.expect("deleted");
+    assert_eq!(stores.query.kept_values(&run("r1")).await, Ok(None));
+    assert_eq!(stores.query.kept_values(&run("r2")).await, Ok(Some(values())));
+    assert_eq!(stores.requests.sweep(at(100), 9).await, Ok(2));
+    assert_eq!(stores.query.kept_values(&run("r2")).await, Ok(None));
 }
 
 /// One that is over is as if it were not there, swept or not.

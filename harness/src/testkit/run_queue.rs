@@ -3,7 +3,7 @@
 use super::{RunStores, USER, at, at_once, checkpoint_write, commit_of, end_in, new_run, node, recipe, run, thread};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::runs::store::{AdmitError, Admitted, Claimed, NewRun, RunCommit, RunEnd, RunListQuery};
-use crate::runtime::runs::{CancelAction, MOST_WAITING, MultitaskStrategy, RunRecord, RunStatus, ThreadStatus};
+use crate::runtime::runs::{CancelAction, MultitaskStrategy, RunRecord, RunStatus, ThreadStatus};
 use crate::state::ThreadState;
 
 fn queued(id: &str, on: &str, begins: i64) -> NewRun {
@@ -205,10 +205,11 @@ pub async fn nobody_begins_beside_a_run_that_was_given_back_and_told_to_stop(ope
 /// Nobody fills the store with runs that wait.
 pub async fn a_queue_has_an_end(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    for n in 0..=MOST_WAITING {
-        admit(&stores, queued(&format!("r{n}"), "t1", 0)).await;
+    let of_three = |id: &str| NewRun { most_waiting: 3, ..queued(id, "t1", 0) };
+    for n in 0..=3 {
+        admit(&stores, of_three(&format!("r{n}"))).await;
     }
-    assert_eq!(stores.create.admit(queued("more", "t1", 0)).await, Err(AdmitError::QueueFull(thread("t1"))));
+    assert_eq!(stores.create.admit(of_three("more")).await, Err(AdmitError::QueueFull(thread("t1"))));
     assert_eq!(stores.query.get(&run("more"), &Owner::None).await, Ok(None));
 }
 

@@ -19,6 +19,10 @@ pub trait DynTool: Send + Sync + 'static {
     fn effect(&self, args: &Map<String, Value>) -> Effect;
     /// See [`Tool::return_direct`].
     fn return_direct(&self) -> bool;
+    /// See [`Tool::is_foreign`].
+    fn is_foreign(&self) -> bool {
+        false
+    }
     /// Parses the arguments and does it. Arguments that do not fit are an error for the model that names the field.
     fn call<'a>(&'a self, args: Map<String, Value>, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
@@ -60,6 +64,10 @@ impl<T: Tool> DynTool for Erased<T> {
 
     fn return_direct(&self) -> bool {
         self.tool.return_direct()
+    }
+
+    fn is_foreign(&self) -> bool {
+        self.tool.is_foreign()
     }
 
     fn call<'a>(&'a self, args: Map<String, Value>, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {

@@ -1,14 +1,20 @@
-//! Tools: the typed trait authors write, its erased twin, the registry, and the built-in ones.
+//! Tools: the typed trait authors write, its erased twin, the registry, the built-in ones, and those of the web.
 
 pub mod builtins;
+pub mod deferred;
 mod erased;
 mod error;
+pub(crate) mod live;
 mod output;
 mod registry;
+mod source;
 mod tool;
+#[cfg(feature = "web")]
+pub mod web;
 
 pub use erased::{DynTool, erase};
 pub use error::ToolError;
 pub use output::{ToolControl, ToolOutput};
 pub use registry::ToolRegistry;
+pub use source::{ToolSet, ToolSource};
 pub use tool::{Effect, Tool, ToolContext};

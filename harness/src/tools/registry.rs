@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::deferred::DeferredTools;
 use super::erased::{DynTool, erase};
 use super::tool::Tool;
 use crate::models::ToolSchema;
@@ -12,6 +13,7 @@ use crate::models::ToolSchema;
 #[derive(Debug, Clone, Default)]
 pub struct ToolRegistry {
     tools: IndexMap<String, Arc<dyn DynTool>>,
+    deferred: Option<Arc<DeferredTools>>,
 }
 
 impl ToolRegistry {
@@ -50,6 +52,21 @@ impl ToolRegistry {
     /// Keeps the tools whose names are wanted.
     pub fn retain(&mut self, mut is_wanted: impl FnMut(&str) -> bool) {
         self.tools.retain(|name, _| is_wanted(name));
+    }
+
+    /// Hides the tools of this catalog from models until a thread has found them.
+    pub fn defer(&mut self, catalog: Arc<DeferredTools>) {
+        self.deferred = Some(catalog);
+    }
+
+    /// The tools that threads have to find first.
+    pub fn deferred(&self) -> Option<&Arc<DeferredTools>> {
+        self.deferred.as_ref()
+    }
+
+    /// The names of tools whose results strangers wrote.
+    pub fn foreign(&self) -> impl Iterator<Item = &str> {
+        self.tools.values().filter(|tool| tool.is_foreign()).map(|tool| tool.schema().name.as_str())
     }
 
     /// What a model is told of the tools.

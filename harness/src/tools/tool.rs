@@ -72,6 +72,11 @@ pub trait Tool: Send + Sync + 'static {
         false
     }
 
+    /// Whether strangers write its results, so that nothing in them may speak for the system.
+    fn is_foreign(&self) -> bool {
+        false
+    }
+
     /// Does it.
     fn call(&self, args: Self::Args, ctx: &ToolContext) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
 }

@@ -43,3 +43,16 @@ async fn any_text_may_be_asked_to_be_deleted() {
         answer.refusal(answer.status.as_u16());
     }
 }
+
+#[tokio::test]
+async fn a_deleted_run_takes_its_history_along_wherever_that_is_kept() {
+    for backend in ["db", "jsonl", "memory"] {
+        let rig = Rig::with(&format!("run_events: {{backend: {backend}}}")).await;
+        let run = rig.say("a secret of mine then say x").await;
+        let feed = format!("/api/threads/{}/messages", run.thread);
+        assert!(rig.get(&feed).await.text.contains("a secret of mine"), "{backend}");
+        let deleted = rig.delete(&format!("/api/threads/{}/runs/{}", run.thread, run.run)).await;
+        assert!(deleted.status.is_success(), "{backend}: {}", deleted.text);
+        assert!(!rig.get(&feed).await.text.contains("a secret of mine"), "{backend}");
+    }
+}

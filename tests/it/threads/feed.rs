@@ -55,6 +55,23 @@ async fn a_row_tells_who_said_it_in_which_run_and_when() {
 }
 
 #[tokio::test]
+async fn an_answer_stands_in_the_transcript_as_the_guards_left_it() {
+    let rig = Rig::with("loop_detection:\n  warn_threshold: 1\n  hard_limit: 2\n").await;
+    let thread = rig.thread().await;
+    let call = r#"[[tool:ls {"path": "/mnt/user-data"}]]"#;
+    rig.run(&thread, &body(&format!("{call}{call}then say done"))).await;
+    let page = rig.get(&format!("/api/threads/{thread}/messages/page")).await.ok();
+    let told: Vec<Value> = list(&page["data"]).iter().map(|row| row["content"].clone()).collect();
+    let stands = list(&rig.values(&thread).await["messages"]).to_vec();
+    let facts = |messages: &[Value]| {
+        messages.iter().map(|message| (message["id"].clone(), words(message), message["tool_calls"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(facts(&told), facts(&stands));
+    let last = told.last().expect("an answer");
+    assert!(words(last).contains("I stopped here") && last["tool_calls"] == json!([]), "{last}");
+}
+
+#[tokio::test]
 async fn a_rolled_back_run_leaves_no_trace_in_the_transcript() {
     let rig = Rig::start().await;
     let thread = turns(&rig, 1).await;

@@ -3,6 +3,7 @@
 mod artifacts;
 mod create;
 mod delete;
+mod documents;
 mod feed;
 mod history;
 mod patch;

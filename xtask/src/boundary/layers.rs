@@ -97,9 +97,10 @@ fn module_of(path: &Utf8Path, files: &BTreeSet<&Utf8Path>) -> Vec<String> {
     module
 }
 
+/// Told by the name: what tests share is called `test_server`, `test_support` or `wire_kit`.
 fn is_test_file(path: &Utf8Path) -> bool {
     let stem = path.file_stem().unwrap_or_default();
-    stem == "tests" || stem.ends_with("_tests")
+    stem == "tests" || stem.ends_with("_tests") || stem.starts_with("test_") || stem.ends_with("_kit")
 }
 
 #[cfg(test)]

@@ -39,9 +39,9 @@ pub(super) const RESTRICTED: &[(&str, &[&str])] = &[
 
 /// The top modules of harness from the bottom up. A module may use its own layer and those before it.
 pub(super) const LAYERS: &[&[&str]] = &[
-    &["messages", "state", "ids", "clock", "config"],
+    &["messages", "state", "ids", "clock", "config", "net"],
     &["runtime"],
-    &["models", "tools", "sandbox", "memory", "skills", "mcp", "guardrails", "documents"],
+    &["models", "tools", "sandbox", "memory", "skills", "programs", "mcp", "acp", "guardrails", "documents"],
     &["middlewares", "agents", "subagents"],
     &["flow"],
     &["client"],

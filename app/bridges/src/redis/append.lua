@@ -3,7 +3,9 @@ local stream, outline = KEYS[1], KEYS[2]
 local attempt, before, remake, waiting, kind = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4], ARGV[5]
 local live_ms, waiting_ms, retention_ms = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local max_events, max_bytes, channel, run = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11], ARGV[12]
-local owed, events_from, overhead = tonumber(ARGV[13]), 14, 64
+local owed, spilled = tonumber(ARGV[13]), tonumber(ARGV[14])
+local most_events, most_bytes = tonumber(ARGV[15]), tonumber(ARGV[16])
+local events_from, overhead = 17, 64
 
 local function number(field, otherwise)
   return tonumber(redis.call('HGET', outline, field)) or otherwise
@@ -61,7 +63,9 @@ for i = events_from, #ARGV, 3 do
   end
 end
 tail = math.max(tail, seq)
+-- What is in the durable log goes first; what is on its way there stays as long as there is room.
 while tail > first and (tail - first + 1 > max_events or bytes > max_bytes) do
+  if first > spilled and tail - first + 1 <= most_events and bytes <= most_bytes then break end
   local oldest = redis.call('XRANGE', stream, '-', '+', 'COUNT', 1)[1]
   redis.call('XDEL', stream, oldest[1])
   bytes = bytes - #oldest[2][2] - #oldest[2][4] - overhead

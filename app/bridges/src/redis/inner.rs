@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use harness::ids::RunId;
-use harness::runtime::stream_bridge::{BridgeError, StreamKey};
+use harness::runtime::stream_bridge::{BridgeError, LogOutline, StreamKey};
 use harness::runtime::tasks::{TaskKind, Tasks};
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
+use super::lane::Outage;
 use super::link::{Append, Reply, Verdict};
 use super::log::RunLog;
 use super::outline::Outline;
@@ -31,6 +32,10 @@ pub(super) struct Inner {
     pub(super) bells: Mutex<HashSet<RunId>>,
     pub(super) rang: Notify,
     pub(super) policy_judged: AtomicBool,
+    /// Places for writes to the durable log.
+    pub(super) spills: Semaphore,
+    /// Places for reading on in it.
+    pub(super) log_reads: Semaphore,
 }
 
 impl Inner {
@@ -43,9 +48,14 @@ impl Inner {
         let (log, _) = self.runs.open(&key.run_id, Outline::default);
         log.may_claim(key.attempt)?;
         self.settled(&log).await;
-        let asked = tokio::time::timeout(CLAIM_LIMIT, self.around.link.append(&key.run_id, &Append::claim(key.attempt))).await;
-        let known = match asked {
-            Ok(Ok(Reply { verdict: verdict @ (Verdict::Fenced | Verdict::Ended), outline })) => {
+        let claim = async {
+            let logged = self.logged(&key.run_id, key.attempt).await?;
+            let reply = self.around.link.append(&key.run_id, &Append::claim(key.attempt)).await?;
+            Ok::<_, Outage>(Reply { logged, ..reply })
+        };
+        let asked = tokio::time::timeout(CLAIM_LIMIT, claim).await;
+        let (known, logged) = match asked {
+            Ok(Ok(Reply { verdict: verdict @ (Verdict::Fenced | Verdict::Ended), outline, .. })) => {
                 let (run_id, attempt, current) = (key.run_id.clone(), key.attempt, outline.attempt);
                 log.learn(outline);
                 log.ring();
@@ -54,10 +64,10 @@ impl Inner {
                     _ => BridgeError::Ended(run_id),
                 });
             }
-            Ok(Ok(reply)) => Some(reply.outline),
-            Ok(Err(_)) | Err(_) => None,
+            Ok(Ok(reply)) => (Some(reply.outline), reply.logged),
+            Ok(Err(_)) | Err(_) => (None, LogOutline::default()),
         };
-        log.own(key.attempt, known);
+        log.own(key.attempt, known, &logged);
         self.runs.keep(&log);
         log.ring();
         Ok(log)

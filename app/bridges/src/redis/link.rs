@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use harness::ids::RunId;
-use harness::runtime::stream_bridge::{EventId, StreamEvent, TerminalKind};
+use harness::runtime::stream_bridge::{EventId, LogOutline, StreamEvent, TerminalKind};
 use redis::{Client, FromRedisValue, Script, ScriptInvocation, Value};
 
 use super::lane::{DIAL_LIMIT, Lane, Outage};
@@ -31,17 +31,28 @@ pub(super) struct Append {
     pub(super) end: Option<TerminalKind>,
     /// The newest event that its owner has published, whether or not it is among these.
     pub(super) owed: Option<u64>,
+    /// All up to this one is in the durable log: of this much less is kept.
+    pub(super) spilled: u64,
 }
 
 impl Append {
     /// Fences off lower attempts and asks where the stream stands.
     pub(super) fn claim(attempt: u32) -> Self {
-        Self { attempt: Some(attempt), before: None, remake: false, events: Vec::new(), waiting: false, end: None, owed: None }
+        Self { attempt: Some(attempt), before: None, remake: false, events: Vec::new(), waiting: false, end: None, owed: None, spilled: 0 }
     }
 
     /// Ends the stream as cancelled, whoever owns it.
     pub(super) fn cancel() -> Self {
-        Self { attempt: None, before: None, remake: false, events: Vec::new(), waiting: false, end: Some(TerminalKind::Cancel), owed: None }
+        Self {
+            attempt: None,
+            before: None,
+            remake: false,
+            events: Vec::new(),
+            waiting: false,
+            end: Some(TerminalKind::Cancel),
+            owed: None,
+            spilled: 0,
+        }
     }
 }
 
@@ -65,6 +76,8 @@ pub(super) enum Verdict {
 pub(super) struct Reply {
     pub(super) verdict: Verdict,
     pub(super) outline: Outline,
+    /// What the durable log has of it, where that was asked.
+    pub(super) logged: LogOutline,
 }
 
 /// What a look at a stream shows.
@@ -92,6 +105,8 @@ pub(super) struct Bell {
 pub(super) struct Link {
     client: Client,
     options: RedisOptions,
+    /// There is a durable log beside the server.
+    durable: bool,
     appends: Lane,
     reads: Lane,
     append: Script,
@@ -100,11 +115,12 @@ pub(super) struct Link {
 
 impl Link {
     /// A link that dials when it is first used. `Err` when the address is none.
-    pub(super) fn new(options: RedisOptions) -> Result<Self, redis::ErrorKind> {
+    pub(super) fn new(options: RedisOptions, durable: bool) -> Result<Self, redis::ErrorKind> {
         let client = Client::open(options.url.as_str()).map_err(|error| error.kind())?;
         Ok(Self {
             client,
             options,
+            durable,
             appends: Lane::new("appends"),
             reads: Lane::new("reads"),
             append: Script::new(include_str!("append.lua")),
@@ -133,7 +149,10 @@ impl Link {
             .arg(self.options.max_bytes)
             .arg(self.channel())
             .arg(run_id.as_str())
-            .arg(append.owed.map(|seq| seq.to_string()).unwrap_or_default());
+            .arg(append.owed.map(|seq| seq.to_string()).unwrap_or_default())
+            .arg(append.spilled);
+        let (most_events, most_bytes) = self.options.waiting_room(self.durable).limits();
+        call.arg(most_events).arg(most_bytes);
         for event in &append.events {
             call.arg(event.id.attempt).arg(&*event.event).arg(&*event.data.clone().into_bytes());
         }
@@ -145,7 +164,7 @@ impl Link {
             "short" => Verdict::Short,
             _ => Verdict::Conflict,
         };
-        Ok(Reply { verdict, outline: Outline::read(&fields).unwrap_or_default() })
+        Ok(Reply { verdict, outline: Outline::read(&fields).unwrap_or_default(), logged: LogOutline::default() })
     }
 
     /// Has a stream forgotten after `delay`, but not before its end.
@@ -300,7 +319,7 @@ mod tests {
 
     #[test]
     fn both_keys_of_a_run_hash_to_one_slot() {
-        let link = Link::new(RedisOptions::at("redis://localhost")).expect("an address");
+        let link = Link::new(RedisOptions::at("redis://localhost"), false).expect("an address");
         assert_eq!(link.keys(&RunId::parse("a-1").expect("valid")), ["r:{a-1}:s", "r:{a-1}:m"]);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use harness::ids::RunId;
-use harness::runtime::stream_bridge::{EventId, Gap, ResumeFrom, StreamEvent, StreamStatus, TerminalKind};
+use harness::runtime::stream_bridge::{EventId, Gap, LogOutline, ResumeFrom, StreamEvent, StreamStatus, TerminalKind};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
@@ -17,11 +17,8 @@ use super::outline::Outline;
 use super::owner::Owner;
 
 /// How much a viewer takes from the log under one lock.
-const BATCH_EVENTS: usize = 64;
+pub(super) const BATCH_EVENTS: usize = 64;
 const BATCH_BYTES: usize = 64 * 1024;
-/// How many events a node keeps of a run that it only follows, for the viewers that keep up.
-const FOLLOWED_EVENTS: usize = 256;
-const FOLLOWED_BYTES: usize = 512 * 1024;
 
 /// An event and since when this node shows it.
 #[derive(Debug, Clone)]
@@ -41,7 +38,7 @@ impl Entry {
 pub(super) enum Read {
     /// At least one event.
     Events,
-    /// Events that only the server holds: so many may be asked for at once.
+    /// Events that only the server or the durable log holds: so many may be asked for at once.
     AtTheServer(usize),
     /// Nothing yet.
     Nothing,
@@ -51,6 +48,25 @@ pub(super) enum Read {
     Gap(Gap),
     /// The producer is lost, or what this viewer saw was taken back.
     Abandoned,
+}
+
+/// What a look at the server is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wants {
+    /// So many events from this number on: the stream is somebody else's.
+    Events(u64, usize),
+    /// Whether the server still has what it has said that it has, up to this number. What it says later it need not know yet.
+    Kept(u64),
+}
+
+impl Wants {
+    /// The events to ask for.
+    pub(super) fn events(self) -> Option<(u64, usize)> {
+        match self {
+            Self::Events(from, count) => Some((from, count)),
+            Self::Kept(_) => None,
+        }
+    }
 }
 
 /// What is to be done after a look at the server.
@@ -84,27 +100,39 @@ pub(super) struct State {
     pub(super) bytes: usize,
     /// Present on the node that publishes.
     pub(super) owner: Option<Owner>,
+    /// The newest attempt that this node has asked the server for.
+    pub(super) claiming: u32,
     /// Rises when viewers may have seen what is no longer true.
     pub(super) generation: u32,
     pub(super) changed_at: Instant,
-    lost_since: Option<Instant>,
-    gone: bool,
+    pub(super) lost_since: Option<Instant>,
+    pub(super) gone: bool,
     retired: bool,
+    /// The durable log was asked whether it has more since the last change.
+    pub(super) asked_in_silence: bool,
+    /// Somebody reads the durable log.
+    pub(super) asking: bool,
+    /// There is a durable log beside the server, which may have what that does not keep.
+    pub(super) durable: bool,
 }
 
 impl RunLog {
     /// The log of a run whose stream stands at `outline`.
-    pub(super) fn new(run_id: RunId, outline: Outline, held: Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(run_id: RunId, outline: Outline, held: Arc<AtomicUsize>, durable: bool) -> Self {
         let state = State {
             outline,
             entries: VecDeque::new(),
             bytes: 0,
             owner: None,
+            claiming: 0,
             generation: 0,
             changed_at: Instant::now(),
             lost_since: None,
             gone: false,
             retired: false,
+            asked_in_silence: false,
+            asking: false,
+            durable,
         };
         Self { run_id, state: Mutex::new(state), changed: Arc::default(), urge: Notify::new(), held }
     }
@@ -144,6 +172,11 @@ impl RunLog {
         self.locked(|state| state.outline.ended().is_some())
     }
 
+    /// Whether an event is the first of its attempt.
+    pub(super) fn begins_with(&self, event: EventId) -> bool {
+        self.locked(|state| state.outline.begins_with(event))
+    }
+
     /// Which of its histories this log shows.
     pub(super) fn generation(&self) -> u32 {
         self.locked(|state| state.generation)
@@ -157,14 +190,25 @@ impl RunLog {
         })
     }
 
+    /// The same, when the durable log has `logged`.
+    pub(super) fn place_with(&self, from: ResumeFrom, logged: &LogOutline) -> Option<Place> {
+        self.locked(|state| {
+            let next = state.outline.clone().with(logged).locate(from)?;
+            Some(Place { next, ended: state.shown_end(), generation: state.generation })
+        })
+    }
+
     /// Moves events from sequence number `next` on into `batch`. `last` is what the viewer has seen, for the gap.
     pub(super) fn read(&self, next: u64, generation: u32, last: Option<EventId>, batch: &mut VecDeque<Entry>) -> Read {
         self.locked(|state| state.read(&self.run_id, next, generation, last, batch))
     }
 
     /// What to ask the server of this run: a follower wants the events after those it has.
-    pub(super) fn wants(&self) -> Option<(u64, usize)> {
-        self.locked(|state| state.owner.is_none().then(|| (state.outline.tail + 1, BATCH_EVENTS)))
+    pub(super) fn wants(&self) -> Wants {
+        self.locked(|state| match &state.owner {
+            None => Wants::Events(state.outline.tail + 1, BATCH_EVENTS),
+            Some(owner) => Wants::Kept(owner.acked),
+        })
     }
 
     /// Takes in where the stream stands, as somebody else's.
@@ -177,10 +221,10 @@ impl RunLog {
     }
 
     /// Takes in what a look at the server showed. The caller rings.
-    pub(super) fn observe(&self, look: Look, asked: Option<(u64, usize)>, options: &RedisOptions) -> Observed {
+    pub(super) fn observe(&self, look: Look, asked: Wants, options: &RedisOptions) -> Observed {
         self.locked(|state| match (state.owner.is_some(), asked) {
-            (true, None) => state.observe_as_owner(look.outline.filter(|_| look.whole)),
-            (false, Some((_, count))) => state.observe_as_follower(look, count, options),
+            (true, Wants::Kept(known)) => state.observe_as_owner(look.outline.filter(|_| look.whole), known),
+            (false, Wants::Events(_, count)) => state.observe_as_follower(look, count, options),
             // It changed hands meanwhile.
             _ => Observed::Fine,
         })
@@ -208,7 +252,7 @@ impl RunLog {
             let before = state.bytes;
             while state.entries.len() > 1 && before - state.bytes < wanted {
                 let oldest = state.base();
-                if state.owner.as_ref().is_some_and(|owner| oldest > owner.acked) {
+                if state.owner.as_ref().is_some_and(|owner| oldest > owner.safe()) {
                     if !all {
                         break;
                     }
@@ -288,28 +332,32 @@ impl State {
         }
     }
 
-    /// The newest event that viewers may see: it is in the server's log, or the server has been out of order for a while.
+    /// The newest event that viewers may see: it is in the server's log or the durable one, or both have been out of order for a while.
     fn reach(&self) -> u64 {
         match &self.owner {
-            Some(owner) if !owner.shows_what_waits() => owner.acked,
+            Some(owner) if !owner.shows_what_waits() => owner.safe(),
             _ => self.outline.tail,
         }
     }
 
     fn shown_end(&self) -> Option<TerminalKind> {
-        self.outline.ended().or_else(|| self.owner.as_ref().filter(|owner| owner.shows_what_waits())?.end)
+        self.outline.ended().or_else(|| self.owner.as_ref().filter(|owner| owner.shows_its_end())?.end)
     }
 
     fn read(&mut self, run_id: &RunId, next: u64, generation: u32, last: Option<EventId>, batch: &mut VecDeque<Entry>) -> Read {
         if generation != self.generation {
             return Read::Abandoned;
         }
-        if self.gone || next < self.outline.first {
+        if self.gone || (next < self.outline.first && !self.durable) {
             return Read::Gap(self.outline.gap(run_id, last));
         }
         let reach = self.reach();
         if next > reach {
+            // A later attempt has not come, or will not come, as far as an earlier one had.
+            let beyond = next > self.outline.tail + 1 && last.is_some_and(|last| last.attempt < self.outline.newest().attempt);
             return match self.shown_end() {
+                _ if beyond => Read::Abandoned,
+                Some(_) if next > self.outline.tail + 1 => Read::Abandoned,
                 Some(kind) => Read::Ended(kind),
                 None if self.retired => Read::Abandoned,
                 None => Read::Nothing,
@@ -327,35 +375,5 @@ impl State {
             batch.push_back(entry.clone());
         }
         Read::Events
-    }
-
-    fn observe_as_follower(&mut self, look: Look, count: usize, options: &RedisOptions) -> Observed {
-        let now = Instant::now();
-        let Some(outline) = look.outline.filter(|outline| look.whole && outline.tail >= self.outline.tail) else {
-            // Its owner may make it anew; what never comes back is a gap.
-            let since = *self.lost_since.get_or_insert(now);
-            self.gone |= now.saturating_duration_since(since) >= options.loss_patience;
-            return Observed::Fine;
-        };
-        self.lost_since = None;
-        if outline == self.outline {
-            return Observed::Fine;
-        }
-        self.changed_at = now;
-        let full = look.events.len() >= count;
-        for event in look.events {
-            if event.id.seq == self.outline.tail + 1 {
-                self.outline.append(event.id.attempt);
-                self.take_in(event, now);
-            }
-        }
-        while self.entries.len() > FOLLOWED_EVENTS || (self.bytes > FOLLOWED_BYTES && self.entries.len() > 1) {
-            self.drop_oldest();
-        }
-        if full && self.outline.tail < outline.tail {
-            return Observed::More;
-        }
-        self.adopt(outline);
-        Observed::Fine
     }
 }

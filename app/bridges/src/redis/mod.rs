@@ -1,8 +1,12 @@
 //! The stream bridge of several processes: a Redis stream per run, appended by its owner, shared by every node's viewers.
 //!
 //! The owner numbers events in memory and sends them in batches; nobody sees one before the server has it. The server's log is a
-//! copy: its owner makes it anew when it is lost, and serves its own viewers while the server is out of order.
+//! copy: its owner makes it anew when it is lost, and while the server is out of order events go to a durable log, from which viewers
+//! on any node read them. Without one, or while it is out of order too, an owner serves its own viewers from memory.
 
+mod claim;
+mod find;
+mod follow;
 mod inner;
 mod lane;
 mod link;
@@ -14,6 +18,7 @@ mod owner;
 mod pulse;
 mod runs;
 mod sender;
+mod spill;
 mod viewer;
 
 use std::collections::HashSet;
@@ -28,15 +33,16 @@ use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use harness::ids::RunId;
 use harness::runtime::stream_bridge::{
-    BridgeError, EventData, EventId, EventName, ResumeFrom, ResumeResult, StreamBridge, StreamItem, StreamKey, Subscription, TerminalKind,
+    BridgeError, EventData, EventId, EventName, ResumeFrom, ResumeResult, StreamBridge, StreamItem, StreamKey, StreamLog, Subscription,
+    TerminalKind,
 };
 use harness::runtime::tasks::{TaskKind, Tasks};
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use self::inner::Inner;
 use self::link::Link;
-use self::log::{Located, Place, RunLog, cursor_of};
+use self::log::{Located, RunLog};
 pub use self::node_bell::RedisNodeBell;
 pub use self::options::RedisOptions;
 use self::owner::Refused;
@@ -45,6 +51,10 @@ use self::viewer::{Surroundings, Viewer};
 
 /// The `maxmemory-policy` under which a full server refuses events instead of dropping whole streams.
 pub const SAFE_POLICY: &str = "noeviction";
+/// Writes to the durable log that a node has under way.
+const SPILLS_AT_ONCE: usize = 4;
+/// Runs that a node reads on of in the durable log at a time.
+const LOG_READS_AT_ONCE: usize = 8;
 /// On closing, what waits gets so long to reach the server.
 const LAST_APPENDS: Duration = Duration::from_secs(2);
 
@@ -62,21 +72,32 @@ pub struct RedisStreamBridge {
 impl RedisStreamBridge {
     /// A bridge that has not spoken to its server yet.
     pub fn new(options: RedisOptions) -> Result<Self, BadAddress> {
-        let link = Arc::new(Link::new(options.clone()).map_err(|_| BadAddress)?);
+        Self::over(options, None)
+    }
+
+    /// The same beside `log`, which takes what the server cannot.
+    pub fn with_log(options: RedisOptions, log: Arc<dyn StreamLog>) -> Result<Self, BadAddress> {
+        Self::over(options, Some(log))
+    }
+
+    fn over(options: RedisOptions, durable: Option<Arc<dyn StreamLog>>) -> Result<Self, BadAddress> {
+        let link = Arc::new(Link::new(options.clone(), durable.is_some()).map_err(|_| BadAddress)?);
         let inner = Inner {
-            around: Surroundings { link, options: Arc::new(options), closed: Arc::default() },
-            runs: Runs::default(),
+            runs: Runs::beside(durable.is_some()),
+            around: Surroundings { link, options: Arc::new(options), closed: Arc::default(), durable },
             tasks: Tasks::new(),
             bells: Mutex::new(HashSet::new()),
             rang: Notify::new(),
             policy_judged: AtomicBool::new(false),
+            spills: Semaphore::new(SPILLS_AT_ONCE),
+            log_reads: Semaphore::new(LOG_READS_AT_ONCE),
         };
         Ok(Self { inner: Arc::new(inner), started: AtomicBool::new(false) })
     }
 
     /// The `maxmemory-policy` of the server, or why it does not answer: for who examines a configuration.
     pub async fn probe(options: RedisOptions) -> Result<String, String> {
-        let link = Link::new(options).map_err(|_| BadAddress.to_string())?;
+        let link = Link::new(options, false).map_err(|_| BadAddress.to_string())?;
         link.eviction_policy().await.map_err(|outage| outage.to_string())
     }
 
@@ -98,36 +119,6 @@ impl RedisStreamBridge {
                 Err(Refused::NotOwner) => log = None,
             }
         }
-    }
-
-    /// The log to view a run with, and where in it; `None` for a run that nobody knows.
-    async fn find(&self, run_id: &RunId, from: ResumeFrom) -> Result<Option<(Arc<RunLog>, Located)>, BridgeError> {
-        let inner = &self.inner;
-        if let Some(log) = inner.runs.get(run_id).filter(|log| log.is_owned()) {
-            inner.settled(&log).await;
-            let located = log.locate(from);
-            return Ok(Some((log, located)));
-        }
-        let look = inner.around.link.look_at(run_id, None).await.map_err(|outage| BridgeError::Transport(outage.to_string()))?;
-        let Some(outline) = look.outline else { return Ok(None) };
-        let ended = outline.ended();
-        // Nobody makes the events of an ended run anew.
-        let place = outline.locate(from).filter(|next| look.whole || ended.is_none() || *next > outline.tail);
-        let gap = outline.gap(run_id, cursor_of(from));
-        let log = match ended {
-            Some(_) => inner.runs.unlisted(run_id, outline),
-            None => {
-                let (log, new) = inner.runs.open(run_id, || outline);
-                if new {
-                    // Something may have come since the look.
-                    inner.wake_for(&log);
-                }
-                log
-            }
-        };
-        let generation = log.generation();
-        let located = place.map_or(Located::Gap(gap), |next| Located::At(Place { next, ended, generation }));
-        Ok(Some((log, located)))
     }
 }
 
@@ -156,7 +147,7 @@ impl StreamBridge for RedisStreamBridge {
 
     async fn subscribe(&self, run_id: &RunId, from: ResumeFrom, heartbeat: Duration) -> Result<Subscription, BridgeError> {
         self.inner.refuse_if_closed()?;
-        Ok(match self.find(run_id, from).await? {
+        Ok(match self.inner.find(run_id, from).await? {
             None => Subscription { resume: ResumeResult::Unknown, items: stream::empty().boxed() },
             Some((_, Located::Gap(gap))) => Subscription { resume: ResumeResult::Gap, items: stream::iter([StreamItem::Gap(gap)]).boxed() },
             Some((log, Located::At(place))) => {

@@ -53,6 +53,42 @@ impl RedisOptions {
     }
 }
 
+/// Beyond the limits of a run so much may wait for the durable log, if there is one.
+const WAITING_EVENTS: usize = 16 * 1024;
+const WAITING_BYTES: usize = 16 * MIB;
+
+/// What is kept of a run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    events: usize,
+    bytes: usize,
+}
+
+impl Room {
+    /// Whether so much is too much.
+    pub(super) fn is_exceeded_by(self, events: usize, bytes: usize) -> bool {
+        events > self.events || bytes > self.bytes
+    }
+
+    /// Its limits.
+    pub(super) fn limits(self) -> (usize, usize) {
+        (self.events, self.bytes)
+    }
+}
+
+impl RedisOptions {
+    /// What is kept of a run.
+    pub(super) fn room(&self) -> Room {
+        Room { events: self.max_events, bytes: self.max_bytes }
+    }
+
+    /// The same, with what waits for the durable log.
+    pub(super) fn waiting_room(&self, durable: bool) -> Room {
+        let (events, bytes) = if durable { (WAITING_EVENTS, WAITING_BYTES) } else { (0, 0) };
+        Room { events: self.max_events.saturating_add(events), bytes: self.max_bytes.saturating_add(bytes) }
+    }
+}
+
 impl fmt::Debug for RedisOptions {
     /// Without the address, which may hold a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

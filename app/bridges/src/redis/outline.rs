@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use harness::ids::RunId;
-use harness::runtime::stream_bridge::{EventId, Gap, ResumeFrom, StreamStatus, TerminalKind};
+use harness::runtime::stream_bridge::{EventId, Gap, LogOutline, LogRange, ResumeFrom, StreamStatus, TerminalKind};
 
 /// Bounds, owner and state of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +75,16 @@ impl Outline {
         EventId { seq: self.tail, attempt: self.attempt_at(self.tail) }
     }
 
+    /// Whether `event` is the first of its attempt.
+    pub(super) fn begins_with(&self, event: EventId) -> bool {
+        self.starts.get(&event.seq) == Some(&event.attempt)
+    }
+
+    /// Whether this goes on where `seen` stood, and not from an earlier place with a later attempt.
+    pub(super) fn continues(&self, seen: &Outline) -> bool {
+        self.tail >= seen.tail && self.attempt_at(seen.tail) == seen.newest().attempt
+    }
+
     /// Forgets what comes after `tail`.
     pub(super) fn cut_after(&mut self, tail: u64) {
         self.tail = tail;
@@ -96,19 +106,17 @@ impl Outline {
             return None;
         }
         if next > self.tail + 1 {
-            // The stream was lost with its owner: a newer attempt began anew and has not come as far yet.
-            if self.first == 1 && self.starts.first_key_value().is_some_and(|(_, first)| *first > id.attempt) {
-                return Some(1);
+            // The stream was lost with its owner: a newer attempt went on from what was left, and has not come as far yet.
+            let newer = self.starts.iter().find(|(_, attempt)| **attempt > id.attempt).map(|(from, _)| (*from).max(self.first));
+            if let Some(newer) = newer.filter(|newer| *newer > self.first || self.first == 1) {
+                return Some(newer);
             }
             let comes = id.seq <= self.owed && id.attempt <= self.attempt && self.ended().is_none();
             return comes.then_some(next);
         }
-        if id.seq < self.first || id.seq == 0 {
-            // The event of the cursor itself is gone, or is 0: what follows it is there.
-            return Some(next);
-        }
         let known = self.attempt_at(id.seq);
-        if id.attempt == known {
+        if id.seq == 0 || id.attempt == known || (id.seq < self.first && known == 0) {
+            // What follows the cursor is there; the event of the cursor itself may be gone.
             return Some(next);
         }
         // The viewer saw a lost attempt's event in this place: the newer attempt is replayed from its beginning.
@@ -131,6 +139,46 @@ impl Outline {
         let events = (self.tail + 1).saturating_sub(self.first).max(1);
         let each = (self.bytes / events).max(1);
         usize::try_from(64 * 1024 / each).unwrap_or(1).clamp(1, 64)
+    }
+
+    /// The same events as consecutive ranges.
+    fn ranges(&self) -> Vec<LogRange> {
+        let starts: Vec<_> = self.starts.iter().map(|(from, attempt)| ((*from).max(self.first), *attempt)).collect();
+        let ends = starts.iter().skip(1).map(|(from, _)| from - 1).chain([self.tail]);
+        let ranges = starts.iter().zip(ends).map(|((first, attempt), last)| LogRange { first: *first, last, attempt: *attempt });
+        ranges.filter(|range| range.first <= range.last).collect()
+    }
+
+    /// This and what the durable log has before and after it; all that the log has newest where that does not join.
+    pub(super) fn with(self, logged: &LogOutline) -> Self {
+        let before = logged.up_to(self.first.saturating_sub(1));
+        let newest = logged.up_to(logged.tail());
+        let joins = newest.first().is_some_and(|range| range.first <= self.tail + 1);
+        let mut all = LogOutline::default();
+        match newest.last().filter(|newest| newest.last > self.tail) {
+            Some(_) if !joins => newest.iter().for_each(|range| all.push(*range)),
+            beyond => {
+                before.iter().for_each(|range| all.push(LogRange { last: range.last.min(self.first - 1), ..*range }));
+                self.ranges().into_iter().for_each(|range| all.push(range));
+                let beyond = newest.iter().filter(|range| beyond.is_some() && range.last > self.tail);
+                beyond.for_each(|range| all.push(LogRange { first: range.first.max(self.tail + 1), ..*range }));
+            }
+        }
+        let (Some(first), Some(last)) = (all.ranges.first().copied(), all.ranges.last().copied()) else {
+            return Self { status: self.status_with(logged, self.tail), ..self };
+        };
+        Self {
+            attempt: self.attempt.max(last.attempt),
+            first: first.first,
+            tail: last.last,
+            starts: all.ranges.iter().map(|range| (range.first, range.attempt)).collect(),
+            status: self.status_with(logged, last.last),
+            ..self
+        }
+    }
+
+    fn status_with(&self, logged: &LogOutline, tail: u64) -> StreamStatus {
+        logged.end.filter(|(after, _)| *after == tail).map_or(self.status, |(_, kind)| StreamStatus::Ended(kind))
     }
 
     fn attempt_at(&self, seq: u64) -> u32 {
@@ -166,6 +214,9 @@ mod tests {
         assert_eq!(after(7, 2), Some(6));
         assert_eq!((after(4, 3), after(7, 4), after(10, 3), after(0, 0), after(u64::MAX, 1)), (None, None, None, None, None));
         assert_eq!((outline().locate(ResumeFrom::Start), outline().locate(ResumeFrom::Tail)), (None, Some(10)));
+        let later = Outline { first: 8, ..outline() };
+        assert_eq!(later.locate(ResumeFrom::After(EventId { seq: 7, attempt: 3 })), Some(8), "its own event is gone");
+        assert_eq!(later.locate(ResumeFrom::After(EventId { seq: 7, attempt: 1 })), None, "the newer attempt's beginning is gone");
     }
 
     #[test]
@@ -175,6 +226,25 @@ mod tests {
         assert_eq!((after(9, 1), after(10, 1), after(9, 2)), (Some(10), None, None));
         let ended = Outline { status: StreamStatus::Ended(TerminalKind::Cancel), ..rebuilt.clone() };
         assert_eq!(ended.locate(ResumeFrom::After(EventId { seq: 9, attempt: 1 })), None);
+    }
+
+    #[test]
+    fn the_durable_log_adds_what_joins_and_stands_alone_where_it_is_newer() {
+        let logged = |ranges: &[(u64, u64, u32)], end| {
+            let mut logged = LogOutline { ranges: Vec::new(), end };
+            ranges.iter().for_each(|(first, last, attempt)| logged.push(LogRange { first: *first, last: *last, attempt: *attempt }));
+            logged
+        };
+        let bounds = |outline: Outline| (outline.first, outline.tail, outline.starts.into_iter().collect::<Vec<_>>());
+        let stream = Outline { attempt: 1, first: 5, tail: 9, starts: BTreeMap::from([(1, 1)]), ..Outline::default() };
+        assert_eq!(bounds(stream.clone().with(&logged(&[(1, 6, 1)], None))), (1, 9, vec![(1, 1)]));
+        assert_eq!(bounds(stream.clone().with(&logged(&[(1, 3, 1)], None))), (5, 9, vec![(5, 1)]), "4 is missing");
+        assert_eq!(bounds(stream.clone().with(&logged(&[(1, 4, 1), (8, 11, 1), (12, 12, 2)], None))), (1, 12, vec![(1, 1), (12, 2)]));
+        assert_eq!(bounds(stream.clone().with(&logged(&[(1, 4, 1), (11, 12, 1)], None))), (11, 12, vec![(11, 1)]), "10 is missing");
+        assert_eq!(bounds(Outline::default().with(&logged(&[(1, 4, 1)], None))), (1, 4, vec![(1, 1)]));
+        let ended = |end| stream.clone().with(&logged(&[(8, 9, 1)], Some(end))).ended();
+        assert_eq!((ended((9, TerminalKind::Error)), ended((8, TerminalKind::Error))), (Some(TerminalKind::Error), None));
+        assert_eq!(bounds(Outline::default().with(&LogOutline::default())), (1, 0, vec![]));
     }
 
     #[test]

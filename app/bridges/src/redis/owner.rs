@@ -4,36 +4,41 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use harness::ids::RunId;
-use harness::runtime::stream_bridge::{BridgeError, EventData, EventId, EventName, StreamEvent, StreamStatus, TerminalKind};
+use harness::runtime::stream_bridge::{BridgeError, EventData, EventId, EventName, LogOutline, StreamEvent, StreamStatus, TerminalKind};
 use tokio::time::Instant;
 
 use super::link::{Append, Reply, Verdict};
 use super::log::{Observed, RunLog, State};
 use super::options::RedisOptions;
 use super::outline::Outline;
+use super::spill::Spilling;
 
 /// So many events are not kept waiting for more.
 const BATCH_EVENTS: u64 = 16;
 /// What one append carries at most, where a server that was slow or away left a backlog.
-const MOST_EVENTS: usize = 256;
-const MOST_BYTES: usize = 1024 * 1024;
-/// After so long without an answer viewers on this node are served from its memory.
+pub(super) const MOST_EVENTS: usize = 256;
+pub(super) const MOST_BYTES: usize = 1024 * 1024;
+/// After so long without an answer viewers on this node are served from its memory, if no durable log takes what waits.
 const SHOW_WHAT_WAITS_AFTER: Duration = Duration::from_secs(1);
 
 /// What a publishing node knows of its stream beyond the outline, which counts what it published.
 #[derive(Debug)]
 pub(super) struct Owner {
-    attempt: u32,
+    pub(super) attempt: u32,
     /// The server has agreed that this attempt owns the stream, and said where it stands.
-    claimed: bool,
+    pub(super) claimed: bool,
     /// The newest event that the server has.
     pub(super) acked: u64,
     /// The end that waits for the server.
     pub(super) end: Option<TerminalKind>,
     /// The server is to be told that the run waits for a person.
     waiting: bool,
+    /// When the server last told something of this stream.
+    pub(super) answered_at: Instant,
     /// Since when the server gives no answer.
-    failing_since: Option<Instant>,
+    pub(super) failing_since: Option<Instant>,
+    /// What the durable log has.
+    pub(super) spilling: Spilling,
     /// Somebody sends.
     at_work: bool,
     /// Somebody waits for what is being sent.
@@ -50,18 +55,39 @@ pub(super) enum Refused {
 }
 
 impl Owner {
-    fn of(attempt: u32, claimed: bool, acked: u64) -> Self {
-        Self { attempt, claimed, acked, end: None, waiting: false, failing_since: None, at_work: false, urgent: false }
+    pub(super) fn of(attempt: u32, claimed: bool, acked: u64, spilling: Spilling) -> Self {
+        Self {
+            attempt,
+            claimed,
+            acked,
+            end: None,
+            waiting: false,
+            answered_at: Instant::now(),
+            failing_since: None,
+            spilling,
+            at_work: false,
+            urgent: false,
+        }
     }
 
     pub(super) fn is_at_work(&self) -> bool {
         self.at_work
     }
 
-    /// Whether viewers see what the server has not. Not before a later attempt knows where it begins.
+    /// Whether it is known which number an event has. A later attempt learns from the server where it begins.
+    pub(super) fn knows_its_place(&self) -> bool {
+        self.claimed || self.attempt <= 1
+    }
+
+    /// Whether viewers see what neither the server nor the durable log has.
     pub(super) fn shows_what_waits(&self) -> bool {
         let out = self.failing_since.is_some_and(|since| since.elapsed() >= SHOW_WHAT_WAITS_AFTER);
-        out && (self.claimed || self.attempt <= 1)
+        out && self.knows_its_place() && !self.spilling.is_in_order()
+    }
+
+    /// The newest event that the server or the durable log has.
+    pub(super) fn safe(&self) -> u64 {
+        self.acked.max(self.spilling.logged)
     }
 }
 
@@ -124,14 +150,17 @@ impl RunLog {
     /// Whether `attempt` could claim the stream for all that is known here.
     pub(super) fn may_claim(&self, attempt: u32) -> Result<(), BridgeError> {
         self.locked(|state| match state.admit(self.run_id(), attempt) {
-            Ok(()) | Err(Refused::NotOwner) => Ok(()),
+            Ok(()) | Err(Refused::NotOwner) => {
+                state.claiming = state.claiming.max(attempt);
+                Ok(())
+            }
             Err(Refused::Bridge(error)) => Err(error),
         })
     }
 
-    /// `attempt` publishes from now on, after what the server has; `None` when the server did not say what that is.
-    pub(super) fn own(&self, attempt: u32, known: Option<Outline>) {
-        self.locked(|state| state.own(attempt, known));
+    /// `attempt` publishes from now on, after what the server and the durable log have; `None` when the server did not say what that is.
+    pub(super) fn own(&self, attempt: u32, known: Option<Outline>, logged: &LogOutline) {
+        self.locked(|state| state.own(attempt, known, logged));
     }
 
     /// Whether the caller is to send: there may be something, and nobody does.
@@ -184,7 +213,7 @@ impl RunLog {
         let settled = self.locked(|state| {
             let tail = state.outline.tail;
             state.owner.as_mut().is_none_or(|owner| {
-                let settled = owner.acked == tail && owner.end.is_none() || owner.shows_what_waits();
+                let settled = owner.acked == tail && owner.end.is_none() || owner.shows_what_waits() || owner.has_spilled(tail);
                 owner.urgent |= !settled;
                 settled
             })
@@ -217,28 +246,8 @@ impl State {
         if let Some(owner) = &mut self.owner {
             owner.waiting = false;
         }
-        while self.entries.len() > 1 && (self.entries.len() > options.max_events || self.bytes > options.max_bytes) {
-            self.outline.first = self.base() + 1;
-            self.drop_oldest();
-        }
+        self.keep_within(options);
         id
-    }
-
-    fn own(&mut self, attempt: u32, known: Option<Outline>) {
-        self.changed_at = Instant::now();
-        if let Some(owner) = &mut self.owner {
-            if known.as_ref().is_none_or(|outline| outline.tail <= self.outline.tail) {
-                // What the lower attempt published here goes on its way first.
-                owner.attempt = owner.attempt.max(attempt);
-                return;
-            }
-            self.generation += 1;
-        }
-        let claimed = known.is_some();
-        if let Some(outline) = known {
-            self.adopt(outline);
-        }
-        self.owner = Some(Owner::of(attempt, claimed, self.outline.tail));
     }
 
     fn next_append(&mut self) -> Option<Append> {
@@ -270,15 +279,17 @@ impl State {
             waiting: owner.waiting && all,
             end,
             owed: Some(tail),
+            spilled: owner.spilling.trims_up_to(),
         })
     }
 
-    fn settle(&mut self, sent: &Append, Reply { verdict, outline }: Reply) {
+    fn settle(&mut self, sent: &Append, Reply { verdict, outline, logged }: Reply) {
         let Some(owner) = &mut self.owner else { return };
         let reached_end = owner.end.is_some() && owner.end == outline.ended() && outline.tail == self.outline.tail;
+        owner.answered_at = Instant::now();
         owner.failing_since = None;
         match verdict {
-            Verdict::Done if !owner.claimed => self.resolve(outline),
+            Verdict::Done if !owner.claimed => self.resolve(outline, &logged),
             Verdict::Done => {
                 owner.acked = sent.before.map_or(owner.acked, |before| before + sent.events.len() as u64);
                 owner.waiting &= !sent.waiting;
@@ -296,27 +307,9 @@ impl State {
                 self.owner = None;
             }
             Verdict::Ended => self.end_elsewhere(outline),
+            // This node claimed it anew meanwhile, and goes on as the later attempt.
+            Verdict::Fenced if sent.attempt < Some(owner.attempt) => {}
             Verdict::Fenced | Verdict::Conflict => self.lose(outline),
-        }
-    }
-
-    /// The server has said where an unclaimed stream stands: what waits is numbered after that.
-    fn resolve(&mut self, outline: Outline) {
-        let Some(owner) = &mut self.owner else { return };
-        owner.claimed = true;
-        if outline.tail <= owner.acked {
-            owner.acked = outline.tail;
-            return;
-        }
-        tracing::warn!(tail = outline.tail, "the stream had more events than was known while the server was out of order");
-        let known = std::mem::replace(&mut owner.acked, outline.tail);
-        while self.entries.front().is_some_and(|entry| entry.event.id.seq <= known) {
-            self.drop_oldest();
-        }
-        self.generation += 1;
-        self.outline = outline;
-        for entry in &mut self.entries {
-            entry.event.id = self.outline.append(entry.event.id.attempt);
         }
     }
 
@@ -340,8 +333,9 @@ impl State {
 
     /// Somebody else ended the stream: what did not arrive before never will.
     fn end_elsewhere(&mut self, outline: Outline) {
-        let shown = self.owner.take().is_some_and(|owner| owner.shows_what_waits() && owner.acked < self.outline.tail);
-        self.generation += u32::from(shown);
+        let all = self.outline.tail;
+        let shown = self.owner.take().map_or(0, |owner| if owner.shows_what_waits() { all } else { owner.safe() });
+        self.generation += u32::from(shown > outline.tail);
         while self.entries.back().is_some_and(|entry| entry.event.id.seq > outline.tail) {
             self.drop_newest();
         }
@@ -350,7 +344,7 @@ impl State {
     }
 
     /// Another attempt publishes: viewers here come back, and follow that one.
-    fn lose(&mut self, outline: Outline) {
+    pub(super) fn lose(&mut self, outline: Outline) {
         self.owner = None;
         self.entries.clear();
         self.bytes = 0;
@@ -358,18 +352,21 @@ impl State {
         self.outline = outline;
     }
 
-    pub(super) fn observe_as_owner(&mut self, seen: Option<Outline>) -> Observed {
+    /// `known` is what the server was known to have before it was asked: an append may have come between the answer and now.
+    pub(super) fn observe_as_owner(&mut self, seen: Option<Outline>, known: u64) -> Observed {
         let (tail, Some(owner)) = (self.outline.tail, &mut self.owner) else { return Observed::Fine };
+        owner.answered_at = Instant::now();
         if owner.at_work || !owner.claimed {
             // Who sends finds out for itself.
             return Observed::Fine;
         }
         let seen = seen.unwrap_or_default();
-        if seen.attempt > owner.attempt {
+        // A claim that is under way here is no other node's.
+        if seen.attempt > owner.attempt.max(self.claiming) {
             self.lose(seen);
         } else if seen.ended().is_some() {
             self.end_elsewhere(seen);
-        } else if seen.tail < owner.acked && tail > 0 {
+        } else if seen.tail < owner.acked.min(known) && tail > 0 {
             tracing::warn!(kept = seen.tail, published = owner.acked, "redis lost events of a live run, they are sent again");
             owner.acked = seen.tail;
             return Observed::Lost;

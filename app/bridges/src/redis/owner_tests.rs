@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::*;
+use crate::redis::link::Look;
 use crate::redis::log::Read;
 
 fn options() -> RedisOptions {
@@ -10,12 +11,12 @@ fn options() -> RedisOptions {
 }
 
 fn log() -> RunLog {
-    RunLog::new(RunId::parse("run-1").expect("valid"), Outline::default(), std::sync::Arc::default())
+    RunLog::new(RunId::parse("run-1").expect("valid"), Outline::default(), std::sync::Arc::default(), false)
 }
 
 fn owned(attempt: u32, known: Outline) -> RunLog {
     let log = log();
-    log.own(attempt, Some(known));
+    log.own(attempt, Some(known), &LogOutline::default());
     log
 }
 
@@ -39,7 +40,7 @@ fn sent(log: &RunLog) -> (Option<u64>, Vec<EventId>, bool, Option<TerminalKind>)
 
 fn answer(log: &RunLog, verdict: Verdict, outline: Outline) {
     let append = log.next_append().expect("something is to be sent");
-    log.settle(&append, Reply { verdict, outline });
+    log.settle(&append, Reply { verdict, outline, logged: LogOutline::default() });
 }
 
 fn id(seq: u64, attempt: u32) -> EventId {
@@ -79,7 +80,7 @@ fn what_the_server_lost_is_sent_again_with_the_ids_it_had() {
     let log = owned(1, Outline::default());
     push(&log, 1, 2);
     answer(&log, Verdict::Done, outline(1, 2));
-    log.own(2, Some(outline(2, 2)));
+    log.own(2, Some(outline(2, 2)), &LogOutline::default());
     push(&log, 2, 1);
     answer(&log, Verdict::Short, Outline { attempt: 2, ..Outline::default() });
     assert_eq!(sent(&log), (Some(0), vec![id(1, 1), id(2, 1), id(3, 2)], false, None));
@@ -103,7 +104,7 @@ fn a_stream_whose_beginning_nobody_holds_is_made_from_what_there_is() {
 #[test]
 fn what_a_later_attempt_published_before_it_knew_its_place_is_numbered_then() {
     let log = log();
-    log.own(2, None);
+    log.own(2, None, &LogOutline::default());
     push(&log, 2, 2);
     assert_eq!(log.next_append(), Some(Append::claim(2)));
     answer(&log, Verdict::Done, outline(2, 5));
@@ -134,10 +135,21 @@ fn a_fenced_owner_forgets_what_it_tried_and_sends_its_viewers_away() {
     assert_eq!(log.may_claim(3), Ok(()));
 }
 
+#[test]
+fn a_refusal_of_the_attempt_before_takes_nothing_from_the_later_one_of_this_node() {
+    let log = owned(1, Outline::default());
+    push(&log, 1, 2);
+    let first = log.next_append().expect("something is to be sent");
+    log.own(2, Some(outline(2, 0)), &LogOutline::default());
+    push(&log, 2, 1);
+    log.settle(&first, Reply { verdict: Verdict::Fenced, outline: outline(2, 0), logged: LogOutline::default() });
+    assert_eq!(sent(&log).1, [id(1, 1), id(2, 1), id(3, 2)]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn after_a_second_without_an_answer_viewers_here_see_what_waits_unless_its_place_is_unknown() {
     let (known, unknown) = (owned(2, outline(2, 1)), log());
-    unknown.own(2, None);
+    unknown.own(2, None, &LogOutline::default());
     for log in [&known, &unknown] {
         push(log, 2, 1);
         log.fail();
@@ -155,4 +167,22 @@ fn a_backlog_goes_out_in_larger_pieces() {
     push(&log, 1, 300);
     assert!(!log.may_gather());
     assert_eq!(sent(&log).1.len(), MOST_EVENTS);
+}
+
+#[test]
+fn an_answer_from_before_an_append_is_no_loss() {
+    let log = owned(1, Outline::default());
+    push(&log, 1, 3);
+    answer(&log, Verdict::Done, outline(1, 3));
+    assert!(log.next_append().is_none(), "all is there");
+    let asked = log.wants();
+    let before = || Look { outline: Some(outline(1, 3)), whole: true, events: Vec::new() };
+    log.begin_work();
+    push(&log, 1, 1);
+    answer(&log, Verdict::Done, outline(1, 4));
+    assert!(log.next_append().is_none(), "all is there");
+    log.release(usize::MAX, false);
+    assert_eq!(log.observe(before(), asked, &options()), Observed::Fine);
+    assert!(log.begin_work() && log.next_append().is_none(), "nothing is made anew");
+    assert_eq!(log.observe(before(), log.wants(), &options()), Observed::Lost, "asked later, the same answer is one");
 }

@@ -5,10 +5,15 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
+use harness::ids::RunId;
+use harness::runtime::runs::store::StoreError;
+use harness::runtime::stream_bridge::EventId;
+use harness::runtime::tasks::TaskKind;
 
 use super::inner::Inner;
 use super::link::Bell;
-use super::log::{Observed, RunLog};
+use super::log::{BATCH_EVENTS, Observed, RunLog, Wants};
+use super::outline::Outline;
 
 /// How many runs are looked at in one round trip.
 const AT_ONCE: usize = 64;
@@ -79,19 +84,58 @@ impl Inner {
     }
 
     async fn look_at(self: &Arc<Self>, logs: &[Arc<RunLog>]) {
-        let wanted: Vec<_> = logs.iter().map(|log| (log.run_id().clone(), log.wants())).collect();
-        let Ok(looks) = self.around.link.look(&wanted).await else { return };
-        for ((log, (_, asked)), look) in logs.iter().zip(wanted).zip(looks) {
-            match log.observe(look, asked, &self.around.options) {
-                Observed::Fine => {}
-                Observed::More => self.wake_for(log),
-                Observed::Lost => self.work_on(log),
+        let wanted: Vec<(RunId, Wants)> = logs.iter().map(|log| (log.run_id().clone(), log.wants())).collect();
+        let events: Vec<_> = wanted.iter().map(|(run_id, wants)| (run_id.clone(), wants.events())).collect();
+        let mut looks = self.around.look(&events).await.unwrap_or_default().into_iter();
+        for (log, (_, asked)) in logs.iter().zip(wanted) {
+            let look = looks.next();
+            if let Some(seen) = log.lacks(look.as_ref()) {
+                let (inner, log) = (self.clone(), log.clone());
+                self.tasks.spawn(TaskKind::Finish, "stream log reader", async move {
+                    let stop = inner.tasks.token().clone();
+                    stop.run_until_cancelled(inner.look_into_the_log(&log, seen)).await;
+                });
             }
-            log.ring();
-            if log.has_ended() {
-                self.runs.forget(log);
-            }
+            let observed = look.map_or(Observed::Fine, |look| log.observe(look, asked, &self.around.options));
+            self.act_on(log, &observed);
         }
+    }
+
+    fn act_on(self: &Arc<Self>, log: &Arc<RunLog>, observed: &Observed) {
+        match observed {
+            Observed::Fine => {}
+            Observed::More => self.wake_for(log),
+            Observed::Lost => self.work_on(log),
+        }
+        log.ring();
+        if log.has_ended() {
+            self.runs.forget(log);
+        }
+    }
+
+    /// Goes on with what the durable log has of a run that the server knows less of than was seen here. A slow database delays no
+    /// other run.
+    async fn look_into_the_log(self: &Arc<Self>, log: &Arc<RunLog>, seen: EventId) {
+        let observed = self.read_on(log, seen).await.unwrap_or_else(|error| {
+            tracing::debug!(run_id = %log.run_id(), %error, "a stream cannot be read on");
+            log.observe_logged(seen, None)
+        });
+        self.act_on(log, &observed);
+    }
+
+    async fn read_on(&self, log: &RunLog, seen: EventId) -> Result<Observed, StoreError> {
+        let Ok(_place) = self.log_reads.acquire().await else { return Ok(Observed::Fine) };
+        let run_id = log.run_id();
+        let page = self.around.logged_page(run_id, seen.seq.max(1), BATCH_EVENTS).await?;
+        if page.events.first().is_some_and(|first| first.id.seq == seen.seq && first.id.attempt != seen.attempt) {
+            log.start_over_after(seen, Outline::default().with(&self.around.logged(run_id).await?));
+            return Ok(Observed::Fine);
+        }
+        let page = match page.events.is_empty() && page.end.is_none() && seen.seq > 0 {
+            true => self.around.logged_page(run_id, seen.seq + 1, BATCH_EVENTS).await?,
+            false => page,
+        };
+        Ok(log.observe_logged(seen, Some(page)))
     }
 
     async fn tidy(&self, count: u32) {

@@ -15,9 +15,15 @@ use super::outline::Outline;
 pub(super) struct Runs {
     logs: RwLock<HashMap<RunId, Arc<RunLog>>>,
     held: Arc<AtomicUsize>,
+    /// There is a durable log beside the server.
+    durable: bool,
 }
 
 impl Runs {
+    pub(super) fn beside(durable: bool) -> Self {
+        Self { durable, ..Self::default() }
+    }
+
     pub(super) fn get(&self, run_id: &RunId) -> Option<Arc<RunLog>> {
         self.logs.read().get(run_id).cloned()
     }
@@ -38,7 +44,7 @@ impl Runs {
 
     /// A log that only its viewers know: nothing more comes to it.
     pub(super) fn unlisted(&self, run_id: &RunId, outline: Outline) -> Arc<RunLog> {
-        Arc::new(RunLog::new(run_id.clone(), outline, self.held.clone()))
+        Arc::new(RunLog::new(run_id.clone(), outline, self.held.clone(), self.durable))
     }
 
     pub(super) fn all(&self) -> Vec<Arc<RunLog>> {

@@ -10,15 +10,21 @@ use std::time::Duration;
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
 use harness::ids::RunId;
-use harness::runtime::stream_bridge::{EventId, Gap, HEARTBEAT_SENTINEL, Heartbeat, ResumeFrom, StreamEvent, StreamItem};
+use harness::runtime::runs::store::StoreError;
+use harness::runtime::stream_bridge::{
+    EventId, Gap, HEARTBEAT_SENTINEL, Heartbeat, LogOutline, LogPage, ResumeFrom, StreamEvent, StreamItem, StreamLog,
+};
 use tokio::sync::futures::OwnedNotified;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
-use super::link::Link;
+use super::lane::Outage;
+use super::link::{Link, Look, Wanted};
 use super::log::{Entry, Place, Read, RunLog, cursor_of};
 use super::options::RedisOptions;
 use super::outline::Outline;
 
+/// A server or a log that takes longer to answer is out of order for who looks.
+const LOOK_LIMIT: Duration = Duration::from_secs(2);
 /// Between two tries to read a page.
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(250);
 
@@ -28,6 +34,40 @@ pub(super) struct Surroundings {
     pub(super) link: Arc<Link>,
     pub(super) options: Arc<RedisOptions>,
     pub(super) closed: Arc<AtomicBool>,
+    /// Where events are that the server does not have.
+    pub(super) durable: Option<Arc<dyn StreamLog>>,
+}
+
+impl Surroundings {
+    /// Looks at streams of the server. Who has a durable log waits less long for it.
+    pub(super) async fn look(&self, wanted: &[Wanted]) -> Result<Vec<Look>, Outage> {
+        let look = self.link.look(wanted);
+        match &self.durable {
+            Some(_) => timeout(LOOK_LIMIT, look).await.unwrap_or_else(|_| Err(Outage::because("no answer in time"))),
+            None => look.await,
+        }
+    }
+
+    /// Looks at one stream.
+    pub(super) async fn look_at(&self, run_id: &RunId, events: Option<(u64, usize)>) -> Result<Look, Outage> {
+        Ok(self.look(&[(run_id.clone(), events)]).await?.pop().unwrap_or_default())
+    }
+
+    /// What the durable log has of a run; nothing without one.
+    pub(super) async fn logged(&self, run_id: &RunId) -> Result<LogOutline, StoreError> {
+        let Some(durable) = &self.durable else { return Ok(LogOutline::default()) };
+        timeout(LOOK_LIMIT, durable.outline(run_id)).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// Events of the durable log; none without one.
+    pub(super) async fn logged_page(&self, run_id: &RunId, next: u64, count: usize) -> Result<LogPage, StoreError> {
+        let Some(durable) = &self.durable else { return Ok(LogPage::default()) };
+        timeout(LOOK_LIMIT, durable.read(run_id, next, count)).await.unwrap_or_else(|_| Err(late()))
+    }
+}
+
+fn late() -> StoreError {
+    StoreError::Unavailable("the durable log does not answer".to_owned())
 }
 
 /// Replays a stream from a place in it, then follows it. Holds no connection and at most one page of events.
@@ -63,6 +103,11 @@ impl Viewer {
             heartbeat: Heartbeat::every(heartbeat),
             done: false,
         }
+    }
+
+    /// Whether `event` comes after what this viewer saw. Another attempt's does if it is the first of them.
+    fn goes_on_with(&self, event: EventId) -> bool {
+        self.last.is_none_or(|last| last.attempt == event.attempt || last.seq == 0 || self.log.begins_with(event))
     }
 
     fn give(&mut self, entry: Entry, now: Instant) -> StreamItem {
@@ -106,6 +151,10 @@ impl Stream for Viewer {
                 if now.saturating_duration_since(polled_before.max(entry.at)) >= this.around.options.stalled_subscriber_timeout {
                     return this.finish(StreamItem::Aborted);
                 }
+                if !this.goes_on_with(entry.event.id) {
+                    // The stream was lost, and a later attempt went on from before what was seen here: who comes back gets that.
+                    return this.finish(StreamItem::Aborted);
+                }
                 return Poll::Ready(Some(this.give(entry, now)));
             }
             if let Some(page) = &mut this.page {
@@ -143,17 +192,26 @@ impl Stream for Viewer {
     }
 }
 
-/// Events from `next` on, however long the server takes; a gap when they are gone for good.
+/// Events from `next` on, of the server or the durable log, however long they take; a gap when they are gone for good.
 async fn page(around: Surroundings, run_id: RunId, next: u64, last: Option<EventId>, count: usize) -> Result<Vec<StreamEvent>, Gap> {
     let mut missing_since = None;
     loop {
-        if let Ok(look) = around.link.look_at(&run_id, Some((next, count))).await {
+        let look = around.look_at(&run_id, Some((next, count))).await;
+        if let Ok(look) = &look {
             let follow: Vec<_> =
-                (next..).zip(look.events).take_while(|(seq, event)| event.id.seq == *seq).map(|(_, event)| event).collect();
+                (next..).zip(&look.events).take_while(|(seq, event)| event.id.seq == *seq).map(|(_, event)| event.clone()).collect();
             if !follow.is_empty() {
                 return Ok(follow);
             }
-            let trimmed = look.outline.as_ref().is_some_and(|outline| next < outline.first);
+        }
+        let logged = around.logged_page(&run_id, next, count).await;
+        if let Ok(page) = &logged
+            && !page.events.is_empty()
+        {
+            return Ok(page.events.clone());
+        }
+        if let Ok(look) = look {
+            let trimmed = logged.is_ok() && look.outline.as_ref().is_some_and(|outline| next < outline.first);
             let since = *missing_since.get_or_insert_with(Instant::now);
             if trimmed || since.elapsed() >= around.options.loss_patience {
                 return Err(look.outline.as_ref().unwrap_or(&Outline::default()).gap(&run_id, last));

@@ -6,4 +6,5 @@ mod redis_contract;
 mod redis_losses;
 mod redis_nodes;
 mod redis_outages;
+mod redis_spills;
 mod rig;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use deerflow_bridges::redis::RedisOptions;
-use harness::runtime::stream_bridge::StreamBridge;
+use harness::runtime::stream_bridge::{StreamBridge, StreamLog};
 use harness::testkit::stream_bridge::{StreamBridgeFactory, TestLimits};
 
-use crate::rig::{fresh_prefix, node_with, shared_url};
+use crate::rig::{fresh_prefix, node_beside, node_with, shared_url};
 
 #[derive(Debug)]
 struct Redis;
@@ -16,15 +16,22 @@ struct Redis;
 #[async_trait]
 impl StreamBridgeFactory for Redis {
     async fn open(&self, limits: TestLimits) -> Arc<dyn StreamBridge> {
-        let options = RedisOptions {
-            key_prefix: fresh_prefix(),
-            max_events: limits.max_events,
-            stalled_subscriber_timeout: limits.stalled_subscriber_timeout,
-            idle_stream_ttl: limits.idle_stream_ttl,
-            poll_interval: Duration::from_millis(500),
-            ..RedisOptions::at(shared_url())
-        };
-        node_with(options).await
+        node_with(options(limits)).await
+    }
+
+    async fn open_with_log(&self, limits: TestLimits, log: Arc<dyn StreamLog>) -> Arc<dyn StreamBridge> {
+        node_beside(options(limits), log).await
+    }
+}
+
+fn options(limits: TestLimits) -> RedisOptions {
+    RedisOptions {
+        key_prefix: fresh_prefix(),
+        max_events: limits.max_events,
+        stalled_subscriber_timeout: limits.stalled_subscriber_timeout,
+        idle_stream_ttl: limits.idle_stream_ttl,
+        poll_interval: Duration::from_millis(500),
+        ..RedisOptions::at(shared_url())
     }
 }
 

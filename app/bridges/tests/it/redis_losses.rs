@@ -94,6 +94,26 @@ async fn a_lost_stream_whose_owner_is_gone_is_a_gap_and_never_silence() {
 
 #[tokio::test]
 #[ignore = "needs redis-server; make test-external runs it"]
+async fn who_saw_events_that_are_lost_with_their_owner_comes_back_for_the_later_attempt_from_its_beginning() {
+    let server = Server::start(false).await;
+    let (owner, other) = (node(&server.url(), "").await, node(&server.url(), "").await);
+    let run = run("run-1");
+    publish(&owner, &run, 1, 1..=20).await;
+    let mut far = view(&other, &run, ResumeFrom::Start).await;
+    expect(&mut far, 1..=20).await;
+    owner.close().await;
+    server.tell(&["FLUSHALL"]).await;
+    let new = node(&server.url(), "").await;
+    publish(&new, &run, 2, 1..=30).await;
+    assert_eq!(rest(&mut far).await, [StreamItem::Aborted]);
+    let mut back = view(&other, &run, ResumeFrom::After(EventId { seq: 20, attempt: 1 })).await;
+    expect(&mut back, 1..=30).await;
+    end(&new, &run, 2).await;
+    assert_eq!(rest(&mut back).await, [END_SENTINEL]);
+}
+
+#[tokio::test]
+#[ignore = "needs redis-server; make test-external runs it"]
 async fn a_replica_that_is_promoted_with_a_shorter_tail_gets_what_it_missed() {
     let (mut primary, replica) = (Server::start(false).await, Server::start(false).await);
     replica.tell(&["REPLICAOF", "127.0.0.1", &primary.port.to_string()]).await;

@@ -10,8 +10,11 @@ use bytes::Bytes;
 use deerflow_bridges::redis::{RedisOptions, RedisStreamBridge};
 use futures_util::StreamExt;
 use harness::ids::RunId;
-use harness::runtime::stream_bridge::{EventId, EventName, ResumeFrom, StreamBridge, StreamItem, StreamKey, Subscription};
+use harness::runtime::memory::MemoryStores;
+use harness::runtime::runs::store::RunCreateStore;
+use harness::runtime::stream_bridge::{EventId, EventName, ResumeFrom, StreamBridge, StreamItem, StreamKey, StreamLog, Subscription};
 use harness::runtime::tasks::{TaskKind, Tasks};
+use harness::testkit::new_run;
 use redis::aio::MultiplexedConnection;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -44,6 +47,20 @@ pub(crate) async fn node_with(options: RedisOptions) -> Arc<RedisStreamBridge> {
     Arc::new(bridge)
 }
 
+/// A node beside a durable log.
+pub(crate) async fn node_beside(options: RedisOptions, log: Arc<dyn StreamLog>) -> Arc<RedisStreamBridge> {
+    let bridge = RedisStreamBridge::with_log(options, log).expect("an address");
+    bridge.start().await.expect("started");
+    Arc::new(bridge)
+}
+
+/// A durable log that knows a run.
+pub(crate) async fn log_of(run: &RunId) -> Arc<MemoryStores> {
+    let log = Arc::new(MemoryStores::shared());
+    log.admit(new_run(run.as_str(), "thread-1")).await.expect("admitted");
+    log
+}
+
 pub(crate) fn run(text: &str) -> RunId {
     RunId::parse(text).expect("a valid id")
 }
@@ -72,7 +89,8 @@ pub(crate) async fn next(view: &mut Subscription) -> Option<StreamItem> {
 /// Takes the next events, which must carry these numbers in their ids and data.
 pub(crate) async fn expect(view: &mut Subscription, numbers: std::ops::RangeInclusive<u64>) {
     for number in numbers {
-        match next(view).await {
+        let item = timeout(PATIENCE, view.items.next()).await;
+        match item.unwrap_or_else(|_| panic!("event {number} should have come")) {
             Some(StreamItem::Event(event)) => {
                 assert_eq!(event.id.seq, number);
                 assert_eq!(event.data.into_bytes(), number.to_string());
@@ -175,7 +193,7 @@ pub(crate) struct Proxy {
     pub(crate) loses_answers: Arc<AtomicBool>,
     /// Answers lost so far.
     pub(crate) lost: Arc<AtomicU32>,
-    _tasks: Tasks,
+    tasks: Tasks,
 }
 
 impl Proxy {
@@ -185,17 +203,31 @@ impl Proxy {
         let (loses_answers, lost, tasks) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)), Tasks::new());
         let leads_to = Arc::new(AtomicU16::new(port));
         let (cuts, count, pipes, target) = (loses_answers.clone(), lost.clone(), tasks.clone(), leads_to.clone());
-        tasks.spawn(TaskKind::Service, "proxy", async move {
-            while let Ok((client, _)) = listener.accept().await {
-                let (cuts, count, port) = (cuts.clone(), count.clone(), target.load(Ordering::Acquire));
-                pipes.spawn(TaskKind::Service, "pipe", async move {
-                    if let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await {
-                        pipe(client, server, &cuts, &count).await;
-                    }
-                });
-            }
-        });
-        Self { address, leads_to, loses_answers, lost, _tasks: tasks }
+        let stop = tasks.token().clone();
+        tasks.spawn(
+            TaskKind::Service,
+            "proxy",
+            stop.clone().run_until_cancelled_owned(async move {
+                while let Ok((client, _)) = listener.accept().await {
+                    let (cuts, count, port) = (cuts.clone(), count.clone(), target.load(Ordering::Acquire));
+                    pipes.spawn(
+                        TaskKind::Service,
+                        "pipe",
+                        stop.clone().run_until_cancelled_owned(async move {
+                            if let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await {
+                                pipe(client, server, &cuts, &count).await;
+                            }
+                        }),
+                    );
+                }
+            }),
+        );
+        Self { address, leads_to, loses_answers, lost, tasks }
+    }
+
+    /// Ends every connection, and takes no more.
+    pub(crate) async fn close(&self) {
+        self.tasks.shut_down().await;
     }
 
     pub(crate) fn url(&self) -> String {

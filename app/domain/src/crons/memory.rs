@@ -1,18 +1,23 @@
 //! Crons in memory: for tests, and for embedders that keep nothing.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use harness::runtime::runs::store::StoreError;
+use harness::runtime::memory::MemoryStores;
+use harness::runtime::runs::store::{Made, RequestKey, RequestStore, StoreError};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use super::{Cron, CronSearch, CronStore, Due};
+use super::{Created, Cron, CronSearch, CronStore, Due};
 
 /// Crons that go with the process. It knows no threads: every thread is taken to exist.
-#[derive(Debug, Default)]
-pub struct MemoryCronStore(Mutex<BTreeMap<Uuid, Kept>>);
+#[derive(Debug)]
+pub struct MemoryCronStore {
+    kept: Mutex<BTreeMap<Uuid, Kept>>,
+    requests: Arc<dyn RequestStore>,
+}
 
 #[derive(Debug)]
 struct Kept {
@@ -21,21 +26,37 @@ struct Kept {
     taken: Option<(DateTime<Utc>, DateTime<Utc>)>,
 }
 
+impl Default for MemoryCronStore {
+    fn default() -> Self {
+        Self::beside(Arc::new(MemoryStores::new()))
+    }
+}
+
 impl MemoryCronStore {
+    /// Crons beside the keys of the requests that make them.
+    pub fn beside(requests: Arc<dyn RequestStore>) -> Self {
+        Self { kept: Mutex::default(), requests }
+    }
+
     fn of(&self, user: &str) -> Vec<Cron> {
-        self.0.lock().values().filter(|kept| kept.cron.user_id == user).map(|kept| kept.cron.clone()).collect()
+        self.kept.lock().values().filter(|kept| kept.cron.user_id == user).map(|kept| kept.cron.clone()).collect()
     }
 }
 
 #[async_trait]
 impl CronStore for MemoryCronStore {
-    async fn create(&self, cron: Cron) -> Result<bool, StoreError> {
-        self.0.lock().insert(cron.cron_id, Kept { cron, taken: None });
-        Ok(true)
+    async fn create(&self, cron: Cron, request: Option<RequestKey>) -> Result<Created, StoreError> {
+        if let Some(key) = request
+            && let Some(known) = self.requests.keep(&key, Made::Cron(cron.cron_id), cron.created_at).await?
+        {
+            return Ok(Created::Known(known));
+        }
+        self.kept.lock().insert(cron.cron_id, Kept { cron, taken: None });
+        Ok(Created::New)
     }
 
     async fn get(&self, user: &str, cron: Uuid) -> Result<Option<Cron>, StoreError> {
-        Ok(self.0.lock().get(&cron).map(|kept| kept.cron.clone()).filter(|cron| cron.user_id == user))
+        Ok(self.kept.lock().get(&cron).map(|kept| kept.cron.clone()).filter(|cron| cron.user_id == user))
     }
 
     async fn search(&self, user: &str, search: &CronSearch) -> Result<Vec<Cron>, StoreError> {
@@ -47,7 +68,7 @@ impl CronStore for MemoryCronStore {
     }
 
     async fn update(&self, cron: Cron, seen: DateTime<Utc>, reschedule: bool) -> Result<bool, StoreError> {
-        let mut crons = self.0.lock();
+        let mut crons = self.kept.lock();
         let mine = |kept: &&mut Kept| kept.cron.user_id == cron.user_id && kept.cron.updated_at == seen;
         let Some(kept) = crons.get_mut(&cron.cron_id).filter(mine) else { return Ok(false) };
         let next_run_date = if reschedule { cron.next_run_date } else { kept.cron.next_run_date };
@@ -56,13 +77,13 @@ impl CronStore for MemoryCronStore {
     }
 
     async fn delete(&self, user: &str, cron: Uuid) -> Result<bool, StoreError> {
-        let mut crons = self.0.lock();
+        let mut crons = self.kept.lock();
         let is_mine = crons.get(&cron).is_some_and(|kept| kept.cron.user_id == user);
         Ok(is_mine && crons.remove(&cron).is_some())
     }
 
     async fn due(&self, at: DateTime<Utc>, lost: DateTime<Utc>, limit: usize) -> Result<Vec<Due>, StoreError> {
-        let crons = self.0.lock();
+        let crons = self.kept.lock();
         let mut due: Vec<Due> = crons
             .values()
             .filter_map(|Kept { cron, taken }| match (cron.next_run_date.filter(|next| cron.enabled && *next <= at), taken) {
@@ -79,7 +100,7 @@ impl CronStore for MemoryCronStore {
     }
 
     async fn take(&self, due: &Due, next: Option<DateTime<Utc>>, at: DateTime<Utc>) -> Result<bool, StoreError> {
-        let mut crons = self.0.lock();
+        let mut crons = self.kept.lock();
         let Some(kept) = crons.get_mut(&due.cron.cron_id) else { return Ok(false) };
         let ours = match due.taken_at {
             None => kept.cron.enabled && kept.cron.next_run_date == Some(due.fires_for),
@@ -95,7 +116,7 @@ impl CronStore for MemoryCronStore {
     }
 
     async fn finish(&self, cron: Uuid, fires_for: DateTime<Utc>) -> Result<(), StoreError> {
-        if let Some(kept) = self.0.lock().get_mut(&cron).filter(|kept| kept.taken.is_some_and(|(taken, _)| taken == fires_for)) {
+        if let Some(kept) = self.kept.lock().get_mut(&cron).filter(|kept| kept.taken.is_some_and(|(taken, _)| taken == fires_for)) {
             kept.taken = None;
         }
         Ok(())

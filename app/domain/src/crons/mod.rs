@@ -11,7 +11,7 @@ pub use scheduler::{CronRunner, Scheduler, StartError};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use harness::ids::ThreadId;
-use harness::runtime::runs::store::StoreError;
+use harness::runtime::runs::store::{Known, RequestKey, StoreError};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -168,11 +168,22 @@ pub struct Due {
     pub taken_at: Option<DateTime<Utc>>,
 }
 
+/// What a create found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Created {
+    /// It is new.
+    New,
+    /// Its thread does not exist or is not its user's; nothing was written.
+    NoThread,
+    /// The request's key is known; nothing was looked at besides.
+    Known(Known),
+}
+
 /// Keeps crons. Calls that name a user mean that user's; another user's cron is as if it did not exist. A cron goes with its thread.
 #[async_trait]
 pub trait CronStore: Send + Sync + std::fmt::Debug {
-    /// Writes a new one; `false` when its thread does not exist or is not its user's.
-    async fn create(&self, cron: Cron) -> Result<bool, StoreError>;
+    /// Writes a new one, and the key of the request for it, if that is not known.
+    async fn create(&self, cron: Cron, request: Option<RequestKey>) -> Result<Created, StoreError>;
     /// One.
     async fn get(&self, user: &str, cron: Uuid) -> Result<Option<Cron>, StoreError>;
     /// Those that fit.

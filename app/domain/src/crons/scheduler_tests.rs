@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use serde_json::Map;
 
 use super::*;
-use crate::crons::MemoryCronStore;
+use crate::crons::{Created, MemoryCronStore};
 
 /// Remembers what was started, and refuses as it is told.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl Rig {
             created_at: now,
             updated_at: now,
         };
-        assert_eq!(rig.store.create(cron).await, Ok(true));
+        assert_eq!(rig.store.create(cron, None).await, Ok(Created::New));
         (rig, Uuid::from_u128(7))
     }
 

@@ -29,7 +29,7 @@ pub struct KeyStores {
 
 fn key(n: i64, user: &str) -> ApiKey {
     let (key_id, user_id) = (format!("{n:016}"), user.to_owned());
-    ApiKey { key_id, user_id, name: None, created_at: at(n), expires_at: None, revoked_at: None }
+    ApiKey { key_id, user_id, name: None, is_admin: false, created_at: at(n), expires_at: None, revoked_at: None }
 }
 
 async fn create(stores: &KeyStores, key: ApiKey) {
@@ -39,7 +39,7 @@ async fn create(stores: &KeyStores, key: ApiKey) {
 /// Every field.
 pub async fn a_key_is_there_as_it_was_made(open: impl AsyncFn() -> KeyStores) {
     let stores = open().await;
-    let full = ApiKey { name: Some("ci ü".to_owned()), expires_at: Some(at(9)), ..key(1, "ann") };
+    let full = ApiKey { name: Some("ci ü".to_owned()), is_admin: true, expires_at: Some(at(9)), ..key(1, "ann") };
     create(&stores, full.clone()).await;
     assert_eq!(stores.keys.find(&full.key_id).await, Ok(Some((full, KeyHash("h".to_owned())))));
     assert_eq!(stores.keys.find("0").await, Ok(None));

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use harness::runtime::actor_context::Owner;
+use harness::runtime::runs::store::{Known, Made, RequestKey};
+use harness::testkit::requests::key;
 use harness::testkit::{Keep, USER, at, at_once, object, thread};
 use serde_json::{Map, json};
 use uuid::Uuid;
 
-use crate::crons::{AfterRun, Cron, CronSearch, CronSort, CronStore, Due};
+use crate::crons::{AfterRun, Created, Cron, CronSearch, CronSort, CronStore, Due};
 use crate::threads::{Deleted, NewThread, ThreadStore};
 
 /// One test per promise of cron stores.
@@ -24,6 +26,7 @@ macro_rules! cron_store_suite {
             a_firing_that_was_not_finished_comes_back
             what_is_switched_off_or_has_no_next_time_is_not_due
             crons_go_with_their_thread
+            a_request_that_comes_again_makes_no_other_cron
         }
     };
 }
@@ -59,7 +62,7 @@ fn cron(n: u8) -> Cron {
 }
 
 async fn create(stores: &CronStores, cron: Cron) {
-    assert_eq!(stores.crons.create(cron).await, Ok(true));
+    assert_eq!(stores.crons.create(cron, None).await, Ok(Created::New));
 }
 
 async fn due(stores: &CronStores, now: DateTime<Utc>, lost: DateTime<Utc>) -> Vec<Due> {
@@ -213,7 +216,7 @@ pub async fn crons_go_with_their_thread(open: impl AsyncFn() -> CronStores) {
     let stores = open().await;
     let Some(threads) = &stores.threads else { return };
     let on = |n, name: &str| Cron { thread_id: Some(thread(name)), ..cron(n) };
-    assert_eq!(stores.crons.create(on(1, "t1")).await, Ok(false));
+    assert_eq!(stores.crons.create(on(1, "t1"), Some(key("k"))).await, Ok(Created::NoThread));
     for (name, user) in [("t1", USER), ("t2", "bob")] {
         let new = NewThread {
             thread_id: thread(name),
@@ -227,10 +230,34 @@ pub async fn crons_go_with_their_thread(open: impl AsyncFn() -> CronStores) {
         };
         threads.create(new).await.expect("made");
     }
-    assert_eq!(stores.crons.create(on(1, "t2")).await, Ok(false));
-    create(&stores, on(1, "t1")).await;
+    assert_eq!(stores.crons.create(on(1, "t2"), Some(key("k"))).await, Ok(Created::NoThread));
+    // What was refused left its key free.
+    assert_eq!(stores.crons.create(on(1, "t1"), Some(key("k"))).await, Ok(Created::New));
     create(&stores, cron(2)).await;
     assert_eq!(found(&stores, CronSearch { thread_id: Some(thread("t1")), ..CronSearch::default() }).await, [1]);
     assert_eq!(threads.delete(&thread("t1"), &Owner::User(USER.to_owned())).await, Ok(Deleted::Done));
     assert_eq!(found(&stores, CronSearch::default()).await, [2]);
+}
+
+/// Of many twins at once one makes it, and the others get to know which.
+pub async fn a_request_that_comes_again_makes_no_other_cron(open: impl AsyncFn() -> CronStores) {
+    let stores = open().await;
+    let made = at_once((1..9).map(|n| {
+        let crons = stores.crons.clone();
+        async move { crons.create(cron(n), Some(key("k"))).await.expect("written") }
+    }))
+    .await;
+    assert_eq!(made.iter().filter(|made| **made == Created::New).count(), 1);
+    let only = found(&stores, CronSearch::default()).await;
+    let [only] = only[..] else { panic!("{only:?}") };
+    let known = || Created::Known(Known::Again(Made::Cron(Uuid::from_u128(only))));
+    assert!(made.iter().all(|made| *made == Created::New || *made == known()), "{made:?}");
+    assert_eq!(
+        stores.crons.create(cron(20), Some(RequestKey { digest: "d2".to_owned(), ..key("k") })).await,
+        Ok(Created::Known(Known::Other))
+    );
+    // The key outlives its cron.
+    assert_eq!(stores.crons.delete(USER, Uuid::from_u128(only)).await, Ok(true));
+    assert_eq!(stores.crons.create(cron(20), Some(key("k"))).await, Ok(known()));
+    assert_eq!(stores.crons.create(Cron { created_at: at(100), ..cron(20) }, Some(key("k"))).await, Ok(Created::New));
 }

@@ -56,6 +56,21 @@ impl Query {
         }
     }
 
+    /// A whole number of at most `most`, above zero or below.
+    pub fn signed(&self, name: &str, most: u64) -> Result<Option<i64>, ApiError> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        let number: Option<i64> = text.trim().parse().ok();
+        match number {
+            Some(number) if number.unsigned_abs() <= most => Ok(Some(number)),
+            _ => {
+                let loc = vec!["query".into(), name.into()];
+                let input = number.map_or_else(|| Value::from(text), Value::from);
+                let issue = Issue::new("int_range", loc, format!("Input should be a valid integer from -{most} to {most}"), &input);
+                Err(ApiError::issue(issue))
+            }
+        }
+    }
+
     /// A truth value in any of the spellings clients use.
     pub fn flag(&self, name: &str) -> Result<Option<bool>, ApiError> {
         match self.get(name).map(str::to_ascii_lowercase).as_deref() {
@@ -107,6 +122,10 @@ mod tests {
         assert_eq!(query("").number("n", 1..=9), Ok(None));
         for bad in ["n=many", "n=0", "n=10", "n=-1", "n=1e3", "n=99999999999999999999"] {
             assert!(query(bad).number("n", 1..=9).is_err(), "{bad}");
+        }
+        assert_eq!(query("n=-840").signed("n", 840), Ok(Some(-840)));
+        for bad in ["n=841", "n=-841", "n=x", "n=-9223372036854775808", "n="] {
+            assert!(query(bad).signed("n", 840).is_err(), "{bad}");
         }
         assert_eq!(query("w=TRUE").flag("w"), Ok(Some(true)));
         assert!(query("w=perhaps").flag("w").is_err());

@@ -36,6 +36,7 @@ const TAGS: &[(&str, &str)] = &[
     (CRONS, "Runs that a clock begins."),
     (STORE, "What is remembered beyond a thread."),
     (SYSTEM, "What the server says of itself."),
+    (ADMIN, "For whoever manages the installation."),
 ];
 pub(crate) const ASSISTANTS: &str = "Assistants";
 pub(crate) const THREADS: &str = "Threads";
@@ -44,9 +45,11 @@ pub(crate) const STATELESS_RUNS: &str = "Stateless Runs";
 pub(crate) const CRONS: &str = "Crons";
 pub(crate) const STORE: &str = "Store";
 pub(crate) const SYSTEM: &str = "System";
+pub(crate) const ADMIN: &str = "Administration";
 
 /// The schemas that operations refer to by name.
 const COMPONENTS: &[&str] = &[
+    include_str!("schemas/admin.json"),
     include_str!("schemas/assistants.json"),
     include_str!("schemas/common.json"),
     include_str!("schemas/crons.json"),

@@ -39,8 +39,8 @@ pub(super) fn by_clock() -> Routes {
     let change = patch(CRON, "patch_cron", "Changes a cron.").tag(CRONS).ids();
     let remove = delete(CRON, "delete_cron", "Removes a cron.").tag(CRONS).ids();
     Routes::default()
-        .routes(on_thread.body("CronCreate").answers("Cron", "The cron.").refuses(&[409]).by(crons::create_on_thread))
-        .routes(create.body("CronCreate").answers("Cron", "The cron.").refuses(&[404, 409]).by(crons::create))
+        .routes(on_thread.repeatable().body("CronCreate").answers("Cron", "The cron.").refuses(&[409]).by(crons::create_on_thread))
+        .routes(create.repeatable().body("CronCreate").answers("Cron", "The cron.").refuses(&[404, 409]).by(crons::create))
         .routes(search.body("CronSearch").answers("Crons", "A page of them.").by(crons::search))
         .routes(count.body("CronCount").answers("Count", "How many there are.").by(crons::count))
         .routes(read.answers("Cron", "The cron.").by(crons::get))

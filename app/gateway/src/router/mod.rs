@@ -1,5 +1,6 @@
 //! The table of routes. Three prefixes share one set of handlers; what the root has describes itself on the way in.
 
+mod admin;
 mod assistants;
 mod memory;
 mod runs;
@@ -19,7 +20,11 @@ use crate::edge::{Door, edge};
 use crate::error::ApiError;
 use crate::extract::BODY_LIMIT;
 use crate::openapi::{Document, Routes};
-use crate::routes::{aids, artifacts, catalog, feed, feedback, memory as memories, meta, runs as runs_of, threads as threads_of, uploads};
+use crate::routes::threads::goal;
+use crate::routes::{
+    agents, aids, artifacts, catalog, console, feed, feedback, mcp, memory as memories, meta, runs as runs_of, skills,
+    threads as threads_of, uploads,
+};
 use crate::state::GatewayState;
 
 /// All routes over `state`.
@@ -45,7 +50,7 @@ pub(crate) fn described() -> utoipa::openapi::OpenApi {
 
 /// Routes of both dialects.
 fn shared() -> Routes {
-    threads::shared().merge(runs::shared()).merge(assistants::shared()).merge(system::shared())
+    threads::shared().merge(runs::shared()).merge(assistants::shared()).merge(system::shared()).merge(admin::shared())
 }
 
 /// Routes of the root only.
@@ -59,16 +64,35 @@ fn deerflow() -> Router<Arc<GatewayState>> {
         .route("/v1/auth/me", get(meta::me))
         .route("/v1/auth/setup-status", get(meta::setup_status))
         .route("/v1/auth/providers", get(meta::auth_providers))
+        .route("/console/stats", get(console::stats))
+        .route("/console/runs", get(console::runs))
+        .route("/console/usage", get(console::usage))
         .route("/models", get(catalog::models))
         .route("/models/{name}", get(catalog::model))
         .route("/features", get(catalog::features))
         .route("/suggestions/config", get(catalog::suggestions_config))
-        .route("/skills", get(catalog::skills))
-        .route("/agents", get(catalog::agents))
+        .route("/skills", get(skills::list))
+        .route("/skills/install", post(skills::install))
+        .route("/skills/reload", post(skills::reload))
+        .route("/skills/custom", get(skills::list_own))
+        .route("/skills/custom/{name}", get(skills::get_own).put(skills::put_own).delete(skills::delete_own))
+        .route("/skills/custom/{name}/history", get(skills::history))
+        .route("/skills/custom/{name}/rollback", post(skills::roll_back))
+        .route("/skills/{name}", get(skills::get).put(skills::put))
+        .route("/agents", get(agents::list).post(agents::create))
+        .route("/agents/check", get(agents::check))
+        .route("/agents/{name}", get(agents::get).put(agents::update).delete(agents::delete))
+        .route("/user-profile", get(agents::profile).put(agents::save_profile))
         .route("/channels/providers", get(catalog::channel_providers))
         .route("/threads/{thread_id}/suggestions", post(aids::suggest))
+        .route("/threads/{thread_id}/goal", get(goal::get).put(goal::put).delete(goal::delete))
         .route("/threads/{thread_id}/compact", post(threads_of::compact))
         .route("/input-polish", post(aids::polish))
+        .route("/mcp/config", get(mcp::get).put(mcp::put).patch(mcp::patch))
+        .route("/mcp/cache/reset", post(mcp::reset))
+        .route("/threads/{thread_id}/mcp-tasks", get(mcp::tasks))
+        .route("/threads/{thread_id}/mcp-tasks/{task_id}", get(mcp::task))
+        .route("/threads/{thread_id}/mcp-tasks/{task_id}/cancel", post(mcp::task))
         .route("/memory", get(memories::get).delete(memories::clear))
         .route("/memory/reload", post(memories::reload))
         .route("/memory/export", get(memories::get))

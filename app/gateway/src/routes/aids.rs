@@ -2,8 +2,11 @@
 
 use axum::Json;
 use axum::extract::State;
+use deerflow_domain::threads::ThreadRecord;
 use harness::agents::aids::Said;
+use harness::ids::ThreadId;
 use harness::messages::Content;
+use harness::runtime::actor_context::{Owner, effective_user_id};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -11,6 +14,7 @@ use super::{Answer, App};
 use crate::error::{ApiError, Issue};
 use crate::extract::{Body, Fields, Ids};
 use crate::reads::require_thread;
+use crate::state::GatewayState;
 
 /// Questions where nobody says how many.
 const USUAL_SUGGESTIONS: u64 = 3;
@@ -19,13 +23,19 @@ const MOST_NAME_CHARS: usize = 128;
 
 /// `POST /threads/{t}/suggestions`: suggestions never fail, at worst there are none.
 pub(crate) async fn suggest(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
-    require_thread(&state, &ids.thread()?).await?;
+    let thread = require_thread(&state, &ids.thread()?).await?;
     let said = said(&mut body);
     let wanted = body.number("n", 1..=5).unwrap_or(USUAL_SUGGESTIONS) as usize;
     let model = name(&mut body, "model_name");
     body.finish()?;
     let suggestions = match state.aids.suggester() {
-        Some(suggester) => suggester.suggest(&said, wanted, model.as_deref(), &*state.clock, &*state.ids).await,
+        Some(suggester) => {
+            let till = state.till();
+            let tab = till.open();
+            let suggestions = suggester.suggest(&said, wanted, model.as_deref(), tab.asker()).await;
+            tab.book(Some(&thread.thread_id), thread.user_id.as_deref()).await;
+            suggestions
+        }
         None => Vec::new(),
     };
     Ok(Json(json!({ "suggestions": suggestions })))
@@ -67,11 +77,19 @@ pub(super) fn name(body: &mut Fields, key: &str) -> Option<String> {
     Some(text)
 }
 
+/// The thread of this name, if it is there and the actor's.
+async fn own_thread(state: &GatewayState, id: Option<&str>) -> Result<Option<ThreadRecord>, ApiError> {
+    match id.and_then(|id| ThreadId::parse(id).ok()) {
+        Some(thread) => Ok(state.threads.get(&thread, &Owner::Auto).await?),
+        None => Ok(None),
+    }
+}
+
 /// `POST /input-polish`.
 pub(crate) async fn polish(State(state): App, Body(mut body): Body) -> Answer {
     let draft = body.required_text("text");
     let locale = name(&mut body, "locale");
-    body.text("thread_id");
+    let thread = body.text("thread_id");
     body.finish()?;
     let polisher = state.aids.polisher().ok_or_else(|| ApiError::NotFound("Input polishing is disabled".to_owned()))?;
     if draft.trim().is_empty() {
@@ -80,7 +98,12 @@ pub(crate) async fn polish(State(state): App, Body(mut body): Body) -> Answer {
     if draft.chars().count() > polisher.max_chars {
         return Err(ApiError::BadRequest(format!("Text must have at most {} characters", polisher.max_chars)));
     }
-    let rewritten = polisher.polish(&draft, locale.as_deref(), &*state.clock, &*state.ids).await;
+    let till = state.till();
+    let tab = till.open();
+    let rewritten = polisher.polish(&draft, locale.as_deref(), tab.asker()).await;
+    // A draft may be the first of a thread that is not there yet.
+    let thread = own_thread(&state, thread.as_deref()).await?;
+    tab.book(thread.map(|thread| thread.thread_id).as_ref(), Some(&effective_user_id())).await;
     let rewritten = rewritten.map_err(|_| ApiError::Unavailable("The draft could not be rewritten. Try again later.".to_owned()))?;
     Ok(Json(json!({ "changed": rewritten != draft, "rewritten_text": rewritten })))
 }

@@ -43,17 +43,7 @@ pub(crate) async fn upload_limits(State(state): App, ids: Ids) -> Answer {
     Ok(Json(json!(state.info.uploads())))
 }
 
-/// `GET /skills`.
-pub(crate) async fn skills() -> Json<Value> {
-    Json(json!({ "skills": [] }))
-}
-
 /// `GET /channels/providers`.
 pub(crate) async fn channel_providers() -> Json<Value> {
     Json(json!({ "enabled": false, "providers": [] }))
-}
-
-/// `GET /agents`: the web UI looks for the name of the switch in the text.
-pub(crate) async fn agents() -> ApiError {
-    ApiError::Forbidden("Custom agents are not available: agents_api.enabled is false".to_owned())
 }

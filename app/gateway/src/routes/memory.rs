@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use harness::memory::{FactChange, MemoryDocument, MemoryError, MemoryScope};
+use harness::memory::{Fact, FactChange, MemoryDocument, MemoryError, MemoryScope};
 use harness::runtime::actor_context::effective_user_id;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,6 +14,8 @@ use crate::extract::{Body, Fields, Ids};
 /// The longest fact, and the most of them, that come from outside.
 const MOST_FACT_CHARS: usize = 10_000;
 const MOST_FACTS: usize = 1_000;
+/// The longest of what only names something, or says when.
+const MOST_LABEL_CHARS: usize = 200;
 /// The longest note.
 const MOST_NOTE_CHARS: usize = 20_000;
 
@@ -27,8 +29,9 @@ pub(crate) async fn reload(state: App) -> Answer {
     get(state).await
 }
 
+/// Also what the user's agents remember.
 pub(crate) async fn clear(State(state): App) -> Answer {
-    answer(state.memories.replace(&scope(), MemoryDocument::default()).await)
+    answer(state.memories.forget_user(&effective_user_id()).await)
 }
 
 pub(crate) async fn add(State(state): App, Body(mut body): Body) -> Answer {
@@ -114,22 +117,44 @@ fn confidence(body: &mut Fields) -> Option<f64> {
 
 /// Refuses what would not be a memory although it has its shape.
 fn check(document: &MemoryDocument, body: &mut Fields) {
-    let fits = |text: &str, most: usize| text.chars().count() <= most;
     let (user, history) = (&document.user, &document.history);
     let of_user = [&user.work_context, &user.personal_context, &user.top_of_mind];
     let of_past = [&history.recent_months, &history.earlier_context, &history.long_term_background];
-    if of_user.into_iter().chain(of_past).any(|note| !fits(&note.summary, MOST_NOTE_CHARS)) {
-        let _none: Option<()> =
-            body.refuse("string_too_long", "user", format!("A note has at most {MOST_NOTE_CHARS} characters"), &Value::Null);
+    if of_user.into_iter().chain(of_past).any(|note| !fits(&note.summary, MOST_NOTE_CHARS) || !is_label(&note.updated_at)) {
+        let limits = format!("A note has at most {MOST_NOTE_CHARS} characters, and its updatedAt {MOST_LABEL_CHARS}");
+        let _none: Option<()> = body.refuse("string_too_long", "user", limits, &Value::Null);
+    }
+    for (key, label) in [("version", &document.version), ("lastUpdated", &document.last_updated)] {
+        if !is_label(label) {
+            let limit = format!("String should have at most {MOST_LABEL_CHARS} characters");
+            let _none: Option<()> = body.refuse("string_too_long", key, limit, &Value::Null);
+        }
     }
     if document.facts.len() > MOST_FACTS {
         let _none: Option<()> = body.refuse("too_long", "facts", format!("List should have at most {MOST_FACTS} items"), &Value::Null);
     }
-    let odd = document
-        .facts
-        .iter()
-        .find(|fact| fact.content.trim().is_empty() || !fits(&fact.content, MOST_FACT_CHARS) || !(0.0..=1.0).contains(&fact.confidence));
-    if let Some(odd) = odd {
-        let _none: Option<()> = body.refuse("value_error", "facts", "A fact needs a content and a confidence from 0 to 1", &json!(odd));
+    if let Some(at) = document.facts.iter().position(|fact| !is_fact(fact)) {
+        let needs = format!(
+            "Fact {at} needs a content of at most {MOST_FACT_CHARS} characters and a confidence from 0 to 1; its id, category, status and \
+             dates have at most {MOST_LABEL_CHARS} characters each, and all else {MOST_FACT_CHARS}"
+        );
+        let _none: Option<()> = body.refuse("value_error", "facts", needs, &Value::Null);
     }
+}
+
+fn is_fact(fact: &Fact) -> bool {
+    let mut labels = [&fact.id, &fact.category, &fact.created_at].into_iter().chain(&fact.status).chain(&fact.updated_at);
+    let beside = json!([fact.source, fact.source_error, fact.extra]).to_string();
+    !fact.content.trim().is_empty()
+        && (0.0..=1.0).contains(&fact.confidence)
+        && labels.all(|label| is_label(label))
+        && [&fact.content, &beside].into_iter().all(|text| fits(text, MOST_FACT_CHARS))
+}
+
+fn is_label(text: &str) -> bool {
+    fits(text, MOST_LABEL_CHARS)
+}
+
+fn fits(text: &str, most: usize) -> bool {
+    text.chars().count() <= most
 }

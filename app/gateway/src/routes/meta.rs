@@ -12,6 +12,7 @@ use harness::runtime::runs::store::RunStanding;
 use serde_json::{Value, json};
 
 use super::{Answer, App, Reply};
+use crate::access::is_admin;
 use crate::error::ApiError;
 use crate::extract::Query;
 use crate::health::{PATIENCE, Verdict, findings_json, verdict};
@@ -103,7 +104,7 @@ pub(crate) async fn me() -> Json<Value> {
     Json(json!({
         "id": effective_user_id(),
         "email": "default@test.local",
-        "system_role": "admin",
+        "system_role": if is_admin() { "admin" } else { "user" },
         "needs_setup": false,
         "oauth_provider": null,
     }))

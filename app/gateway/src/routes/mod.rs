@@ -1,15 +1,20 @@
 //! Handlers: extract, call one verb, shape. The folder path is the URL.
 
+pub(crate) mod admin;
+pub(crate) mod agents;
 pub(crate) mod aids;
 pub(crate) mod artifacts;
 pub(crate) mod assistants;
 pub(crate) mod catalog;
+pub(crate) mod console;
 pub(crate) mod crons;
 pub(crate) mod feed;
 pub(crate) mod feedback;
+pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod meta;
 pub(crate) mod runs;
+pub(crate) mod skills;
 pub(crate) mod store;
 pub(crate) mod threads;
 pub(crate) mod uploads;

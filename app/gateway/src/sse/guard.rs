@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::{ActorContext, scope};
-use harness::runtime::runs::{CancelAction, RunError, RunsFacade};
+use harness::runtime::runs::{CancelAction, RunError, RunRecord, RunsFacade};
 use harness::runtime::tasks::{TaskKind, Tasks};
+use tokio_util::sync::CancellationToken;
 
 /// Held by a response's body: dropped while it is armed, it cancels the run at once.
 #[derive(Debug)]
@@ -21,12 +22,14 @@ struct Watched {
     actor: ActorContext,
     thread: ThreadId,
     run: RunId,
+    shutdown: CancellationToken,
 }
 
 impl DisconnectGuard {
-    /// A guard for a run of `actor`, armed at once.
-    pub fn new(runs: Arc<RunsFacade>, tasks: Tasks, actor: ActorContext, thread: ThreadId, run: RunId) -> Self {
-        Self { armed: true, watched: Some(Watched { runs, tasks, actor, thread, run }) }
+    /// A guard for a run of `actor`, armed at once. From `shutdown` on it is the server that cuts connections.
+    pub fn new(runs: Arc<RunsFacade>, tasks: Tasks, shutdown: CancellationToken, actor: ActorContext, run: &RunRecord) -> Self {
+        let (thread, run) = (run.thread_id.clone(), run.run_id.clone());
+        Self { armed: true, watched: Some(Watched { runs, tasks, actor, thread, run, shutdown }) }
     }
 
     /// The same guard, armed only once its body is read: the answer to a `HEAD` never is.
@@ -49,7 +52,10 @@ impl DisconnectGuard {
 
 impl Drop for DisconnectGuard {
     fn drop(&mut self) {
-        let Some(Watched { runs, tasks, actor, thread, run }) = self.watched.take().filter(|_| self.armed) else { return };
+        let Some(Watched { runs, tasks, actor, thread, run, shutdown }) = self.watched.take().filter(|_| self.armed) else { return };
+        if shutdown.is_cancelled() {
+            return;
+        }
         // The body is dropped by the connection, outside of any actor's scope.
         tasks.clone().spawn(
             TaskKind::Finish,

@@ -1,25 +1,18 @@
 //! Webhooks: which addresses a client may name, and the service that calls them when a run is over.
 
-mod address;
 mod hosts;
+mod letters;
 mod sender;
 mod signature;
 
+pub use letters::{address, letter_json};
 pub use sender::{SenderOptions, WebhookSender};
 pub use signature::{BadSecret, SigningKey};
 
-use std::net::IpAddr;
-use std::time::Duration;
-
+use harness::net::{Egress, Forbidden, SystemLookup};
 use reqwest::Url;
 
 use crate::error::ApiError;
-use address::is_public;
-
-/// How long a name may take to be resolved when a run is made.
-const RESOLVE_LIMIT: Duration = Duration::from_secs(5);
-/// The longest address.
-const MOST_BYTES: usize = 65_536;
 
 /// Where runs may tell of their end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,21 +41,7 @@ pub enum ForbiddenUrl {
 impl WebhookPolicy {
     /// The address that `text` names, if its form allows it. A name is not resolved here.
     pub fn read(self, text: &str) -> Result<Url, ForbiddenUrl> {
-        let url = Url::parse(text).ok().filter(|url| text.len() <= MOST_BYTES && matches!(url.scheme(), "http" | "https"));
-        let url = url.filter(|url| url.host_str().is_some_and(|host| !host.is_empty()));
-        let Some(url) = url else { return Err(ForbiddenUrl::NoHost(String::new())) };
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(ForbiddenUrl::Credentials);
-        }
-        match literal(&url) {
-            Some(address) if !self.allows(address) => Err(ForbiddenUrl::Private(host(&url))),
-            _ => Ok(url),
-        }
-    }
-
-    /// Whether `address` may be called.
-    fn allows(self, address: IpAddr) -> bool {
-        self.allow_private || is_public(address)
+        Ok(self.egress().read(text)?)
     }
 
     /// Refuses an address that may not be called, with its name resolved as it is now. Before each call that is done again.
@@ -71,31 +50,24 @@ impl WebhookPolicy {
     }
 
     async fn resolve(self, text: &str) -> Result<(), ForbiddenUrl> {
-        let url = self.read(text)?;
-        // Where private hosts are allowed there is nothing to find out.
-        if self.allow_private || literal(&url).is_some() {
-            return Ok(());
-        }
-        let name = host(&url);
-        let lookup = tokio::net::lookup_host((name.as_str(), url.port_or_known_default().unwrap_or(443)));
-        let found = tokio::time::timeout(RESOLVE_LIMIT, lookup).await.ok().and_then(Result::ok);
-        let found: Vec<IpAddr> = found.into_iter().flatten().map(|address| address.ip()).collect();
-        match found.iter().all(|address| self.allows(*address)) {
-            _ if found.is_empty() => Err(ForbiddenUrl::Unknown(name)),
-            true => Ok(()),
-            false => Err(ForbiddenUrl::Private(name)),
-        }
+        self.egress().resolve(&SystemLookup, text).await?;
+        Ok(())
+    }
+
+    pub(crate) fn egress(self) -> Egress {
+        Egress { allow_private: self.allow_private, ..Egress::default() }
     }
 }
 
-/// The host without the brackets of an IPv6 address.
-fn host(url: &Url) -> String {
-    url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned()
-}
-
-/// The host's address, if it is written as one. In URLs every spelling of an IPv4 address (decimal, hexadecimal, short) reads so.
-fn literal(url: &Url) -> Option<IpAddr> {
-    host(url).parse().ok()
+impl From<Forbidden> for ForbiddenUrl {
+    fn from(forbidden: Forbidden) -> Self {
+        match forbidden {
+            Forbidden::NoWebAddress | Forbidden::Port(_) => Self::NoHost(String::new()),
+            Forbidden::Credentials => Self::Credentials,
+            Forbidden::Private(host) => Self::Private(host),
+            Forbidden::Unknown(host) => Self::Unknown(host),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Calls webhooks from the outbox until they are taken or given up. Nothing here can touch a run.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,12 +9,12 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use harness::clock::{Clock, iso};
 use harness::ids::RunId;
+use harness::net::{GuardedClient, SystemLookup};
 use harness::runtime::fail_points;
 use harness::runtime::runs::store::{StoreError, WebhookDelivery, WebhookOutbox};
 use harness::runtime::tasks::{TaskKind, Tasks};
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::CONTENT_TYPE;
-use reqwest::{Client, StatusCode};
+use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
@@ -66,7 +65,7 @@ const LONGEST_ANSWER: usize = 4 * 1024;
 pub struct WebhookSender {
     outbox: Arc<dyn WebhookOutbox>,
     clock: Arc<dyn Clock>,
-    client: Client,
+    client: GuardedClient,
     options: SenderOptions,
 }
 
@@ -87,14 +86,9 @@ enum NotTaken {
 impl WebhookSender {
     /// A sender over `outbox`.
     pub fn new(outbox: Arc<dyn WebhookOutbox>, clock: Arc<dyn Clock>, options: SenderOptions) -> reqwest::Result<Self> {
-        let client = Client::builder()
-            .dns_resolver(Arc::new(Guarded(options.policy)))
-            // A redirect or a proxy would lead past the check of the address.
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .timeout(options.patience)
-            .user_agent(concat!("deerflow/", env!("CARGO_PKG_VERSION")))
-            .build()?;
+        let client = GuardedClient::new(options.policy.egress(), Arc::new(SystemLookup), |client| {
+            client.timeout(options.patience).user_agent(concat!("deerflow/", env!("CARGO_PKG_VERSION")))
+        })?;
         Ok(Self { outbox, clock, client, options })
     }
 
@@ -226,7 +220,8 @@ impl WebhookSender {
         let body = body_of(call, &iso(now)).to_string();
         let mut request = self
             .client
-            .post(url)
+            .request(Method::POST, url)
+            .map_err(|forbidden| NotTaken::Ever(forbidden.to_string()))?
             .header(CONTENT_TYPE, "application/json")
             .header(signature::ID, id)
             .header(signature::TIMESTAMP, now.timestamp())
@@ -288,24 +283,6 @@ fn causes(error: &reqwest::Error) -> String {
         cause = next.source();
     }
     text
-}
-
-/// Resolves names to addresses that may be called, at the moment of the call: what a name meant before does not count.
-#[derive(Debug)]
-struct Guarded(WebhookPolicy);
-
-impl Resolve for Guarded {
-    fn resolve(&self, name: Name) -> Resolving {
-        let policy = self.0;
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let allowed: Vec<SocketAddr> = found.filter(|address| policy.allows(address.ip())).collect();
-            if allowed.is_empty() {
-                return Err(format!("{} has no address that may be called", name.as_str()).into());
-            }
-            Ok(Box::new(allowed.into_iter()) as Addrs)
-        })
-    }
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub fn context_schema() -> Value {
 
 fn channel(name: &str, reducer: Reducer) -> Value {
     let shape = match (name, reducer) {
-        ("title" | "summary_text", _) => json!({ "type": "string" }),
+        ("title" | "summary_text" | "created_agent_name", _) => json!({ "type": "string" }),
         ("uploaded_files" | "todos" | "background_tasks", _) => json!({ "type": "array", "items": { "type": "object" } }),
         ("artifacts", _) => json!({ "type": "array", "items": { "type": "string" } }),
         (_, Reducer::Union) => json!({ "type": "array" }),

@@ -77,3 +77,20 @@ async fn a_context_is_compacted_by_hand_and_the_thread_keeps_its_messages() {
     assert_eq!(gateway.post(&path, json!({})).await.json()["reason"], "not_enough_messages");
     assert_eq!(gateway.post("/api/threads/nobody/compact", json!({})).await.code(), 404);
 }
+
+#[tokio::test]
+async fn what_models_are_asked_beside_runs_is_booked_on_the_thread_with_its_price() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    let usage = async || gateway.get(&format!("/api/threads/{thread}/token-usage")).await.json();
+    assert_eq!((&usage().await["total_tokens"], usage().await.get("total_cost")), (&json!(0), None));
+    let messages = json!([{ "role": "user", "content": r#"[[usage 2,1]] then say ["one"]"# }]);
+    gateway.post(&format!("/api/threads/{thread}/suggestions"), json!({ "messages": messages })).await;
+    let draft = json!({ "text": "[[usage 3,1]] then say Better.", "thread_id": thread });
+    assert_eq!(gateway.post("/api/input-polish", draft).await.code(), 200);
+    let usage = usage().await;
+    assert_eq!((&usage["total_tokens"], &usage["total_runs"]), (&json!(7), &json!(0)), "{usage}");
+    assert_eq!(usage["by_caller"], json!({ "lead_agent": 0, "subagent": 0, "middleware": 7 }));
+    assert_eq!(usage["by_model"], json!({ "fake": { "tokens": 7, "runs": 0, "cost": 9.0 } }));
+    assert_eq!((&usage["total_cost"], &usage["currency"]), (&json!(9.0), &json!("EUR")));
+}

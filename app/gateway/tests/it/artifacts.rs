@@ -4,6 +4,7 @@ use bytes::Bytes;
 use harness::ids::ThreadId;
 use harness::sandbox::VirtualPath;
 use harness::sandbox::pending_file::Durability;
+use harness::testkit::skill_archives::{Entry, archive, hostile, skill_text};
 use serde_json::json;
 
 use crate::support::{Gateway, saying};
@@ -27,6 +28,7 @@ async fn a_text_is_shown_in_place_and_downloaded_on_demand() {
     assert_eq!(shown.header("content-type"), "text/markdown; charset=utf-8");
     assert_eq!(shown.header("content-disposition"), "inline; filename=\"report.md\"; filename*=UTF-8''report.md");
     assert_eq!((shown.header("accept-ranges"), shown.header("x-content-type-options")), ("bytes", "nosniff"));
+    assert_eq!(shown.header("cross-origin-resource-policy"), "same-site", "pages of the configured origin show images");
     assert_eq!(shown.header("etag").len(), 66);
     let tag = shown.header("etag").to_owned();
     let known = gateway.raw("GET", &format!("{base}/report.md"), "", &[("if-none-match", &tag)]).await;
@@ -141,4 +143,31 @@ async fn nothing_is_saved_under_an_active_run() {
     let answer = gateway.send("PUT", &format!("{base}/a.txt"), Some(edit)).await;
     let detail = json!({ "detail": "Thread has a run in flight. Save after the run finishes." });
     assert_eq!((answer.code(), answer.json()), (409, detail));
+}
+
+#[tokio::test]
+async fn what_is_in_a_skill_archive_is_shown_and_nothing_of_one_that_lies() {
+    let gateway = Gateway::new();
+    let skill = skill_text("web");
+    let large = Entry::file("web/large", vec![b'x'; (16 << 20) + 1]);
+    let bytes = archive(&[Entry::file("web/SKILL.md", &*skill), Entry::file("web/page.html", "<script>"), large]);
+    let base = with_file(&gateway, "web.skill", bytes).await;
+    for name in ["SKILL.md", "web/SKILL.md"] {
+        let shown = gateway.get(&format!("{base}/web.skill/{name}")).await;
+        assert_eq!((shown.code(), shown.text()), (200, skill.as_str()), "{name}");
+        assert_eq!((shown.header("cache-control"), shown.header("content-type")), ("private, max-age=300", "text/markdown; charset=utf-8"));
+    }
+    let part = gateway.raw("GET", &format!("{base}/web.skill/SKILL.md"), "", &[("range", "bytes=0-2")]).await;
+    assert_eq!((part.code(), part.text()), (206, "---"));
+    let page = gateway.get(&format!("{base}/web.skill/page.html")).await;
+    assert!(page.header("content-disposition").starts_with("attachment"));
+    let none = gateway.get(&format!("{base}/web.skill/none.md")).await;
+    assert_eq!((none.code(), none.json()), (404, json!({ "detail": "File 'none.md' not found in skill archive" })));
+    assert_eq!(gateway.get(&format!("{base}/web.skill/large")).await.code(), 413);
+    assert_eq!(gateway.get(&format!("{base}/none.skill/SKILL.md")).await.code(), 404);
+    for (what, bytes) in hostile() {
+        let base = with_file(&gateway, "evil.skill", bytes).await;
+        let shown = gateway.get(&format!("{base}/evil.skill/none.md")).await.code();
+        assert!((400..500).contains(&shown), "{what}: {shown}");
+    }
 }

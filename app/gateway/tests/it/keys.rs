@@ -1,24 +1,24 @@
 //! Two users with a key each: what belongs to one looks to the other as if it did not exist, on every route.
 
-use deerflow_domain::api_keys::issue;
+use deerflow_domain::api_keys::{Rights, issue};
 use harness::clock::{Clock, SystemClock};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Gateway, saying, saying_with};
 
-struct User<'a> {
+pub(crate) struct User<'a> {
     gateway: &'a Gateway,
     key: String,
 }
 
 impl<'a> User<'a> {
-    async fn new(gateway: &'a Gateway, name: &str) -> Self {
-        let (_, key) = issue(&*gateway.keys, name, None, None, SystemClock.now()).await.expect("a key");
+    pub(crate) async fn new(gateway: &'a Gateway, name: &str) -> Self {
+        let (_, key) = issue(&*gateway.keys, name, Rights::User, None, None, SystemClock.now()).await.expect("a key");
         Self { gateway, key: key.expose_secret().to_owned() }
     }
 
-    async fn send(&self, method: &str, path: &str, body: Value) -> Answer {
+    pub(crate) async fn send(&self, method: &str, path: &str, body: Value) -> Answer {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         self.gateway.raw(method, path, body, &[("x-api-key", &self.key)]).await
     }

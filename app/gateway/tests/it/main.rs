@@ -1,22 +1,29 @@
 //! The gateway over the runtime in memory: both dialects, request by request.
 
+mod admin;
+mod agents;
 mod aids;
 mod artifacts;
 mod assistants;
 mod bad_input;
+mod console;
 mod crons;
 mod feed;
 mod feedback;
+mod goals;
 mod keys;
+mod mcp;
 mod memory;
 mod meta;
 mod openapi;
 mod platform_runs;
+mod removal;
 mod repeats;
 mod replay;
 mod runs;
 mod schema;
 mod serving;
+mod skills;
 mod store;
 mod streams;
 mod support;

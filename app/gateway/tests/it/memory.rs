@@ -69,7 +69,18 @@ async fn what_is_no_memory_is_refused_and_changes_nothing() {
         ("POST", "/api/memory/import", json!({ "facts": [{ "content": "" }] })),
         ("POST", "/api/memory/import", json!({ "facts": [{ "content": "x", "confidence": 7 }] })),
         ("POST", "/api/memory/import", json!({ "user": { "workContext": { "summary": "x".repeat(30_000) } } })),
-    ] {
+        ("POST", "/api/memory/import", json!({ "user": { "workContext": { "updatedAt": "x".repeat(300) } } })),
+        ("POST", "/api/memory/import", json!({ "version": "x".repeat(300) })),
+        ("POST", "/api/memory/import", json!({ "lastUpdated": "x".repeat(300) })),
+        ("POST", "/api/memory/import", json!({ "facts": [{ "content": "x", "sourceError": "x".repeat(20_000) }] })),
+        ("POST", "/api/memory/import", json!({ "facts": [{ "content": "x", "source": { "type": "x".repeat(20_000) } }] })),
+        ("POST", "/api/memory/import", json!({ "facts": [{ "content": "x", "topics": ["x".repeat(20_000)] }] })),
+    ]
+    .into_iter()
+    .chain(
+        ["id", "category", "createdAt", "status", "updatedAt"]
+            .map(|label| ("POST", "/api/memory/import", json!({ "facts": [{ "content": "x", label: "x".repeat(300) }] }))),
+    ) {
         assert_eq!(gateway.send(method, path, Some(body.clone())).await.code(), 422, "{method} {path} {body}");
     }
     assert_eq!(gateway.get("/api/memory").await.json(), held);

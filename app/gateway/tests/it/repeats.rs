@@ -70,6 +70,21 @@ async fn runs_without_a_thread_and_batches_are_made_once() {
     assert_eq!(named(&gateway, "/runs/batch", "b", &json!([keep, keep, keep])).await.code(), 422);
 }
 
+#[tokio::test]
+async fn a_wait_is_answered_as_it_was_first_when_the_thread_of_its_run_is_gone() {
+    let gateway = Gateway::new();
+    for said in ["say x", "fail x"] {
+        let first = named(&gateway, "/runs/wait", said.split(' ').next().unwrap(), &saying(said)).await;
+        let again = named(&gateway, "/runs/wait", said.split(' ').next().unwrap(), &saying(said)).await;
+        assert_eq!((again.code(), again.header(REPLAYED)), (200, "true"), "{said}: {}", again.text());
+        assert_eq!(first.json(), again.json());
+        let thread = first.header("content-location").split('/').nth(2).expect("an id").to_owned();
+        assert_eq!(gateway.get(&format!("/threads/{thread}")).await.code(), 404, "{said}");
+    }
+    let answer = named(&gateway, "/runs/wait", "say", &saying("say x")).await.json();
+    assert_eq!(answer["messages"][1]["content"], "x", "{answer}");
+}
+
 /// DeerFlow's routes do not know the option.
 fn keep_for(path: &str, keep: &Value) -> Value {
     if path.starts_with("/api") { saying("say x") } else { keep.clone() }
@@ -127,6 +142,27 @@ async fn a_thread_that_is_asked_for_again_is_the_same_thread() {
         // What it made is gone; it is not made anew behind the back of who deleted it.
         assert_eq!(named(&gateway, path, "k", &body).await.code(), 404);
     }
+}
+
+#[tokio::test]
+async fn a_cron_that_is_asked_for_again_is_the_same_cron() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    for path in ["/runs/crons".to_owned(), format!("/threads/{thread}/runs/crons")] {
+        let body = saying_with("say x", json!({ "schedule": "0 3 * * *" }));
+        let twins = join_all((0..4).map(|_| named(&gateway, &path, "k", &body))).await;
+        let first = twins[0].json()["cron_id"].as_str().expect("an id").to_owned();
+        assert!(twins.iter().all(|twin| twin.code() == 200 && twin.json()["cron_id"] == first.as_str()), "{}", twins[1].text());
+        assert_eq!(twins.iter().filter(|twin| twin.header(REPLAYED) != "true").count(), 1);
+        let other = saying_with("say x", json!({ "schedule": "0 4 * * *" }));
+        assert_eq!(named(&gateway, &path, "k", &other).await.code(), 422);
+        // It is shown as it is now, and not made anew when it is gone.
+        gateway.send("PATCH", &format!("/runs/crons/{first}"), Some(json!({ "enabled": false }))).await;
+        assert_eq!(named(&gateway, &path, "k", &body).await.json()["enabled"], false);
+        assert_eq!(gateway.send("DELETE", &format!("/runs/crons/{first}"), None).await.code(), 204);
+        assert_eq!(named(&gateway, &path, "k", &body).await.code(), 404);
+    }
+    assert_eq!(gateway.post("/runs/crons/count", json!({})).await.json(), 0);
 }
 
 #[tokio::test]

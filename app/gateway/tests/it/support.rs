@@ -18,13 +18,15 @@ use deerflow_gateway::ports::{
 use deerflow_gateway::visitors::{Hosts, Visitors};
 use deerflow_gateway::webhooks::WebhookPolicy;
 use harness::agents::aids::{Polisher, Suggester};
+use harness::agents::custom::MemoryCustomAgents;
 use harness::clock::{Clock, SystemClock};
-use harness::config::SummarizationConfig;
+use harness::config::{ExtensionsFile, OpenKeys, SummarizationConfig};
+use harness::documents::DocumentReader;
 use harness::ids::{IdSource, SystemIds, ThreadId};
 use harness::memory::{Memories, VolatileMemoryStore};
 use harness::messages::Message;
 use harness::middlewares::summarization::Compactor;
-use harness::models::{AsideModels, ModelCatalog, ModelEntry, ModelFacts, RetryPolicy};
+use harness::models::{AsideModels, ModelCatalog, ModelEntry, ModelFacts, Pricing, RetryPolicy};
 use harness::runtime::agent::{
     Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart, AgentStream, AssistantInfo, ModelCallRecord,
     RunContext, StepEvent, StopKind, UnknownAssistant,
@@ -32,7 +34,8 @@ use harness::runtime::agent::{
 use harness::runtime::memory::{MemoryNodeBell, MemoryOptions, MemoryStores, MemoryStreamBridge};
 use harness::runtime::runs::{NullObserver, RunLimits, RunsFacade, RuntimeParts};
 use harness::runtime::tasks::Tasks;
-use harness::sandbox::{FileHome, FileLimits, ThreadFiles};
+use harness::sandbox::{FileHome, FileLimits, LeftThread, ThreadFiles};
+use harness::skills::{SkillPlaces, Skills};
 use harness::state::StateUpdate;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
@@ -86,6 +89,7 @@ async fn answer(input: AgentInput, ctx: RunContext) -> Result<AgentOutcome, Agen
         state: Arc::new(state),
         next: vec![],
         machine: Value::Null,
+        steps: 1,
         checkpoint: true,
     }));
     Ok(AgentOutcome { kind: StopKind::Completed, stop_reason: None })
@@ -109,8 +113,11 @@ impl AgentResolver for OneAgent {
     }
 }
 
-#[derive(Debug)]
-struct Catalog;
+#[derive(Debug, Default)]
+struct Catalog {
+    agents_api: bool,
+    documents: Option<Arc<dyn DocumentReader>>,
+}
 
 impl CatalogView for Catalog {
     fn models(&self) -> Vec<ModelFacts> {
@@ -125,7 +132,7 @@ impl CatalogView for Catalog {
     }
 
     fn features(&self) -> FeatureView {
-        FeatureView { token_usage: true, ..FeatureView::default() }
+        FeatureView { token_usage: true, agents_api: self.agents_api, ..FeatureView::default() }
     }
 
     fn suggestions(&self) -> SuggestionsView {
@@ -141,6 +148,15 @@ impl CatalogView for Catalog {
             manager_class: "deermem".to_owned(),
             backend_config: Map::new(),
         }
+    }
+
+    fn pricing(&self, model: &str) -> Option<Pricing> {
+        let pricing = Pricing { currency: "EUR".to_owned(), input: 1_000_000.0, cached_input: 500_000.0, output: 2_000_000.0 };
+        (model == "fake").then_some(pricing)
+    }
+
+    fn documents(&self) -> Option<Arc<dyn DocumentReader>> {
+        self.documents.clone()
     }
 
     fn uploads(&self) -> UploadLimits {
@@ -165,6 +181,10 @@ impl AidsView for Aids {
         let mut rules = SummarizationConfig::default();
         rules.keep.value = 2.0;
         (model != Some("none")).then(|| Compactor::new(&rules, self.0.clone(), model))
+    }
+
+    fn ruler(&self, model: Option<&str>) -> Compactor {
+        Compactor::new(&SummarizationConfig::default(), self.0.clone(), model)
     }
 
     fn suggester(&self) -> Option<Suggester> {
@@ -211,6 +231,18 @@ impl ThreadFilesPort for Files {
         self.removed.lock().push(format!("{user}/{thread}"));
         ThreadFilesPort::delete_thread(&self.home, user, thread).await
     }
+
+    async fn note_removal(&self, user: &str, thread: &ThreadId, is_removed: bool) -> Result<(), ThreadFilesError> {
+        self.home.note_removal(user, thread, is_removed).await
+    }
+
+    async fn sweep(&self) -> Result<Vec<LeftThread>, ThreadFilesError> {
+        ThreadFilesPort::sweep(&self.home).await
+    }
+
+    async fn delete_left(&self, left: LeftThread) -> Result<(), ThreadFilesError> {
+        self.home.delete_left(left).await
+    }
 }
 
 /// The gateway under test.
@@ -232,6 +264,20 @@ impl Gateway {
 
     /// One that describes itself, or does not.
     pub(crate) fn with_docs(docs_enabled: bool) -> Self {
+        Self::built(docs_enabled, Catalog::default())
+    }
+
+    /// One where users make agents.
+    pub(crate) fn with_agents() -> Self {
+        Self::built(true, Catalog { agents_api: true, ..Catalog::default() })
+    }
+
+    /// One where documents become Markdown.
+    pub(crate) fn with_documents(reader: Arc<dyn DocumentReader>) -> Self {
+        Self::built(true, Catalog { documents: Some(reader), ..Catalog::default() })
+    }
+
+    fn built(docs_enabled: bool, catalog: Catalog) -> Self {
         let stores = MemoryStores::new();
         let ports = Arc::new(stores.clone());
         let (clock, ids): (Arc<dyn Clock>, Arc<dyn IdSource>) = (Arc::new(SystemClock), Arc::new(SystemIds::default()));
@@ -255,24 +301,33 @@ impl Gateway {
         };
         let runs = Arc::new(RunsFacade::new(parts, RunLimits::default()));
         let files = Arc::new(Files::new());
-        let (keys, crons) = (Arc::new(MemoryApiKeyStore::default()), Arc::new(MemoryCronStore::default()));
+        let (keys, crons) = (Arc::new(MemoryApiKeyStore::default()), Arc::new(MemoryCronStore::beside(ports.clone())));
+        let home = files.home.home();
+        let extensions = Arc::new(ExtensionsFile::at(home.join("extensions_config.json")));
+        let places = SkillPlaces { shared: home.join("shared"), home: home.to_owned() };
+        let skills = Skills::new(places, extensions, OpenKeys::default(), clock.clone());
         let shutdown = CancellationToken::new();
         let state = GatewayState {
             runs: runs.clone(),
             threads: Arc::new(Threads { rows: Arc::default(), stores: stores.clone() }),
             feedback: Arc::new(crate::feedback::Opinions::default()),
             assistant_store: Arc::new(MemoryAssistantStore::default()),
+            custom_agents: Arc::new(MemoryCustomAgents::default()),
+            usage: ports.clone(),
             memories: Memories::new(Arc::new(VolatileMemoryStore::default()), clock.clone(), ids.clone()),
+            skills,
             items: Arc::new(Items::new(Arc::new(MemoryItemStore::default()), None, TtlPolicy::default(), clock.clone())),
             crons: crons.clone(),
             access: Access::new(KeyRule::Optional, keys.clone(), clock.clone()),
             docs_enabled,
             checkpoints: ports.clone(),
             requests: ports.clone(),
+            outbox: ports.clone(),
             events: ports,
             assistants: Arc::new(OneAgent),
-            info: Arc::new(Catalog),
+            info: Arc::new(catalog),
             aids: Arc::new(Aids::new()),
+            mcp: Arc::new(crate::mcp::Servers::default()),
             files: files.clone(),
             webhooks: WebhookPolicy::default(),
             health: Default::default(),

@@ -70,7 +70,8 @@ impl ThreadStore for Threads {
         }
         let known = self.rows.lock().get(thread.thread_id.as_str()).cloned();
         if let Some(row) = known {
-            return Ok(Created::Existing(self.current(row)));
+            let mine = row.user_id == thread.user_id;
+            return Ok(if mine { Created::Existing(self.current(row)) } else { Created::Taken });
         }
         let row = ThreadRecord {
             thread_id: thread.thread_id.clone(),

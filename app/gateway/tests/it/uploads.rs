@@ -1,5 +1,14 @@
 //! Uploads: names, limits, and that a refused request leaves nothing.
 
+use std::io::Read;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use harness::documents::{DocumentKind, DocumentReader, Opening, Unreadable};
+use harness::ids::ThreadId;
+use harness::runtime::actor_context::DEFAULT_USER_ID;
+use harness::sandbox::{FileHome, VirtualPath, WriteMode};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Gateway};
@@ -106,5 +115,81 @@ async fn a_request_beyond_a_limit_leaves_nothing() {
     let cut = form(&[("files", "a.txt", b"content")]);
     let cut = gateway.raw("POST", &path, cut[..cut.len() - 12].to_vec(), &[BOUNDARY]).await;
     assert_eq!(cut.code(), 400);
+    assert_eq!(names(&gateway, &thread).await, [""; 0]);
+}
+
+/// Reads documents that hold their own Markdown. What the user writes while it reads, it writes.
+#[derive(Debug, Default)]
+struct Plain {
+    meanwhile: Mutex<Option<(FileHome, String, &'static str)>>,
+}
+
+#[async_trait]
+impl DocumentReader for Plain {
+    async fn markdown(&self, user: &str, _kind: DocumentKind, document: Opening<'_>) -> Result<String, Unreadable> {
+        assert_eq!(user, DEFAULT_USER_ID);
+        let mut text = String::new();
+        document.await?.read_to_string(&mut text).expect("text");
+        let meanwhile = self.meanwhile.lock().take();
+        if let Some((home, thread, own)) = meanwhile {
+            let files = home.thread(user, &ThreadId::parse(thread).expect("an id"));
+            let path = VirtualPath::parse("/mnt/user-data/uploads/plan.md").expect("a path");
+            files.write_text(&path, own.to_owned(), WriteMode::Replace).await.expect("written");
+        }
+        if text.contains("locked") { Err(Unreadable::Document("it is locked".to_owned())) } else { Ok(text) }
+    }
+}
+
+#[tokio::test]
+async fn the_text_of_a_document_never_outlives_it() {
+    let reader = Arc::new(Plain::default());
+    let gateway = Gateway::with_documents(reader);
+    let thread = gateway.thread().await;
+    let plan = async |content: &str| {
+        let answer = upload(&gateway, &thread, &[("files", "plan.pdf", content.as_bytes())]).await.json();
+        answer["files"][0]["markdown_file"].clone()
+    };
+    let text = async || gateway.get(&format!("/api/threads/{thread}/artifacts/mnt/user-data/uploads/plan.md")).await;
+    assert_eq!(plan("first").await, "plan.md");
+    assert!(text().await.text().ends_with("first"));
+    assert_eq!(plan("second, locked").await, Value::Null);
+    assert_eq!(text().await.code(), 404, "what was made of the first says nothing of the second");
+    assert_eq!(plan("third").await, "plan.md");
+    assert!(text().await.text().ends_with("third"));
+
+    // A gateway that reads no documents any more.
+    let plain = Gateway::new();
+    let thread = plain.thread().await;
+    let path = VirtualPath::parse("/mnt/user-data/uploads/plan.md").expect("a path");
+    let files = plain.state.files.thread(DEFAULT_USER_ID, &ThreadId::parse(&*thread).expect("an id"));
+    for (there, left) in [(harness::documents::MADE, false), ("my own", true)] {
+        files.write_text(&path, there.to_owned(), WriteMode::Replace).await.expect("written");
+        upload(&plain, &thread, &[("files", "plan.pdf", b"another")]).await;
+        assert_eq!(files.exists(&path).await.expect("a look"), left, "{there}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_user_writes_while_a_document_is_read_stays() {
+    let reader = Arc::new(Plain::default());
+    let gateway = Gateway::with_documents(reader.clone());
+    let thread = gateway.thread().await;
+    *reader.meanwhile.lock() = Some((gateway.files.home.clone(), thread.clone(), "my own"));
+    let answer = upload(&gateway, &thread, &[("files", "plan.pdf", b"made")]).await.json();
+    assert_eq!((answer["success"].clone(), &answer["files"][0]["markdown_file"]), (json!(true), &Value::Null));
+    assert_eq!(gateway.get(&format!("/api/threads/{thread}/artifacts/mnt/user-data/uploads/plan.md")).await.text(), "my own");
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_appear_keeps_the_others_from_it() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    let id = ThreadId::parse(&*thread).expect("an id");
+    let files = gateway.state.files.thread(DEFAULT_USER_ID, &id);
+    let at = |name: &str| VirtualPath::parse(&format!("/mnt/user-data/uploads/{name}")).expect("a path");
+    let first = files.begin_write(&at("a")).await.expect("begun");
+    let second = files.begin_write(&at("b")).await.expect("begun");
+    files.write_text(&at("b/c"), "x".to_owned(), WriteMode::Replace).await.expect("a directory takes its name");
+    assert!(first.settle().await.is_ok() && second.settle().await.is_err());
     assert_eq!(names(&gateway, &thread).await, [""; 0]);
 }

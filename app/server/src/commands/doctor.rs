@@ -45,6 +45,8 @@ pub trait CommandProbe: Send + Sync {
     fn is_wanted(&self, config: &AppConfig) -> bool;
     /// Which layers of the sandbox hold.
     async fn probe(&self, sandbox: &SandboxConfig) -> ProbeReport;
+    /// Where they run in containers, who makes these, or why nobody does.
+    async fn containers(&self, sandbox: &SandboxConfig, environment: &Environment) -> Option<Result<String, String>>;
 }
 
 /// What the composition root knows that this crate's commands do not.
@@ -80,7 +82,8 @@ pub async fn examine(args: &FileArgs, environment: &Environment, probes: Probes<
     let config = loaded.ok().map(|Loaded { config, .. }| config);
     if let Some(config) = &config {
         findings.extend(checks::models(config, probes.provider));
-        findings.extend(commands(config, probes.commands).await);
+        findings.extend(commands(config, environment, probes.commands).await);
+        findings.extend(checks::acp_agents(config, environment));
     }
     match Settings::from_environment(environment) {
         Err(error) => findings.push(Finding::fail("environment", error.to_string(), "set the variable to an allowed value, or unset it")),
@@ -116,9 +119,16 @@ async fn database(config: &AppConfig, settings: &Settings, probe: Option<&dyn Da
     findings
 }
 
-async fn commands(config: &AppConfig, probe: Option<&dyn CommandProbe>) -> Option<Finding> {
+async fn commands(config: &AppConfig, environment: &Environment, probe: Option<&dyn CommandProbe>) -> Option<Finding> {
     let subject = "commands";
     let probe = probe.filter(|probe| probe.is_wanted(config))?;
+    if let Some(asked) = probe.containers(&config.sandbox, environment).await {
+        let mend = "start the engine or the provisioner and see docs/sandbox.md; until then commands fail";
+        return Some(asked.map_or_else(
+            |cause| Finding::warn(subject, format!("there are no containers: {cause}"), mend),
+            |found| Finding::ok(subject, format!("in containers of {found}")),
+        ));
+    }
     if config.sandbox.allow_host_bash {
         let found = "`sandbox.allow_host_bash` runs them on this host, as this user and without a sandbox";
         return Some(Finding::warn(subject, found, "set it to false to have them sandboxed"));

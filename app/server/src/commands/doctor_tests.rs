@@ -125,6 +125,16 @@ async fn a_missing_key_is_a_warning_while_another_model_works() {
 }
 
 #[tokio::test]
+async fn agents_whose_programs_are_not_there_are_named() {
+    let agents = "acp_agents:\n  here: {command: /bin/sh, description: d}\n  lost: {command: no-such-agent, description: d}\n";
+    let findings = Machine::with(&format!("{GOOD}{agents}")).findings(&[("PATH", "/bin")], Probes::default()).await;
+    let found: Vec<_> = of(&findings, "acp agents").iter().map(|finding| (finding.verdict, finding.found.as_str())).collect();
+    assert_eq!(found[0], (Verdict::Ok, "`here` starts `/bin/sh`"));
+    assert_eq!(found[1].0, Verdict::Warn);
+    assert!(found[1].1.starts_with("`lost` cannot work: its command `no-such-agent` was not found on PATH"), "{found:?}");
+}
+
+#[tokio::test]
 async fn no_usable_model_is_a_failure() {
     let machine = Machine::with("config_version: 34\nmodels: [{name: a, use: b, model: c}]\n");
     let probes = Probes { provider: Some(&OnlyScripted), ..Probes::default() };
@@ -212,6 +222,10 @@ impl CommandProbe for Sandbox {
     async fn probe(&self, _: &SandboxConfig) -> ProbeReport {
         self.0.clone()
     }
+
+    async fn containers(&self, sandbox: &SandboxConfig, _: &Environment) -> Option<Result<String, String>> {
+        (sandbox.provider == "aio").then(|| Err("the socket is not there".to_owned()))
+    }
 }
 
 #[tokio::test]
@@ -221,10 +235,12 @@ async fn a_sandbox_that_does_not_hold_and_one_that_is_not_wanted_are_told() {
         |missing: Option<&str>| ProbeReport { layers: vec![LayerReport { layer: Layer::Namespaces, missing: missing.map(str::to_owned) }] };
     let bash = format!("{GOOD}tools: [{{name: bash, group: bash, use: sandbox.bash}}]\n");
     let on_host = format!("{bash}sandbox: {{use: local, allow_host_bash: true}}\n");
+    let contained = format!("{bash}sandbox: {{use: aio, allow_host_bash: true}}\n");
     for (config, missing, verdict, words) in [
         (&bash, None, Verdict::Ok, "sandboxed: namespaces"),
         (&bash, Some("not allowed"), Verdict::Warn, "refused, the sandbox does not hold here: namespaces: not allowed"),
         (&on_host, None, Verdict::Warn, "without a sandbox"),
+        (&contained, None, Verdict::Warn, "there are no containers: the socket is not there"),
     ] {
         let sandbox = Sandbox(report(missing));
         let findings = Machine::with(config).findings(&[], Probes { commands: Some(&sandbox), ..Probes::default() }).await;

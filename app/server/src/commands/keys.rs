@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::{Context, bail};
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
-use deerflow_domain::api_keys::{ApiKey, ApiKeyStore, issue};
+use deerflow_domain::api_keys::{ApiKey, ApiKeyStore, Rights, issue};
 use harness::clock::iso;
 use secrecy::ExposeSecret;
 
@@ -13,9 +13,11 @@ use crate::cli::KeysCommand;
 /// Runs the command on `store`, writing what a person wants to know to `out`.
 pub async fn run(command: &KeysCommand, store: &dyn ApiKeyStore, now: DateTime<Utc>, out: &mut dyn Write) -> anyhow::Result<()> {
     match command {
-        KeysCommand::Create { user, name, expires, .. } => {
+        KeysCommand::Create { user, name, expires, admin, .. } => {
             let expires = expires.as_deref().map(|text| read_end(text, now)).transpose()?;
-            let (key, secret) = issue(store, &read_user(user)?, name.clone(), expires, now).await?;
+            let user = read_user(user)?;
+            let rights = if *admin { Rights::Admin } else { Rights::User };
+            let (key, secret) = issue(store, &user, rights, name.clone(), expires, now).await?;
             writeln!(out, "{}", secret.expose_secret())?;
             writeln!(out, "This is the only time the key is shown. {}", describe(&key, now))?;
         }
@@ -42,7 +44,8 @@ fn describe(key: &ApiKey, now: DateTime<Utc>) -> String {
         (None, None) => "does not expire".to_owned(),
     };
     let name = key.name.as_deref().map(|name| format!(" {name:?}")).unwrap_or_default();
-    format!("id {}{name} of user {:?}, created {}, {state}", key.key_id, key.user_id, iso(key.created_at))
+    let role = if key.is_admin { ", admin" } else { "" };
+    format!("id {}{name} of user {:?}{role}, created {}, {state}", key.key_id, key.user_id, iso(key.created_at))
 }
 
 /// User ids stand in paths of files, so their alphabet is narrow.
@@ -88,7 +91,20 @@ mod tests {
 
     fn create(user: &str, expires: Option<&str>) -> KeysCommand {
         let (name, expires) = (Some("ci".to_owned()), expires.map(str::to_owned));
-        KeysCommand::Create { user: user.to_owned(), name, expires, file: FileArgs::default() }
+        KeysCommand::Create { user: user.to_owned(), name, expires, admin: false, file: FileArgs::default() }
+    }
+
+    #[tokio::test]
+    async fn a_key_is_an_admins_only_where_that_is_asked_for() {
+        let store: Arc<dyn ApiKeyStore> = Arc::new(MemoryApiKeyStore::default());
+        let mut command = create("ann", None);
+        say(&*store, command.clone()).await.unwrap();
+        if let KeysCommand::Create { admin, .. } = &mut command {
+            *admin = true;
+        }
+        assert!(say(&*store, command).await.unwrap().contains("of user \"ann\", admin, created"));
+        let listed = say(&*store, KeysCommand::List { user: None, file: FileArgs::default() }).await.unwrap();
+        assert_eq!((listed.lines().count(), listed.matches(", admin").count()), (2, 1), "{listed}");
     }
 
     #[tokio::test]

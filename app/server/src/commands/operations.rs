@@ -5,9 +5,10 @@ use std::io::Write;
 use anyhow::bail;
 use chrono::{DateTime, TimeDelta, Utc};
 use deerflow_domain::operations::{OperationsStore, RunLine};
+use deerflow_gateway::webhooks::{address, letter_json};
 use harness::clock::iso;
 use harness::ids::RunId;
-use harness::runtime::runs::store::{NodeRecord, NodeStore, RunCreateStore, WebhookLetter, WebhookOutbox};
+use harness::runtime::runs::store::{NodeRecord, NodeStore, RunCreateStore, WebhookOutbox};
 use harness::runtime::runs::{CancelAction, RunStatus};
 use serde_json::{Value, json};
 
@@ -167,11 +168,6 @@ fn ago(span: TimeDelta) -> String {
     format!("{:.1} s ago", span.as_seconds_f64().max(0.0))
 }
 
-/// An address without its query, which may hold a secret.
-fn address(url: &str) -> String {
-    url.split(['?', '#']).next().unwrap_or_default().to_owned()
-}
-
 fn run_json(run: &RunLine, why: Option<&str>) -> Value {
     json!({
         "run_id": run.run_id,
@@ -186,18 +182,6 @@ fn run_json(run: &RunLine, why: Option<&str>) -> Value {
         "created_at": iso(run.created_at),
         "updated_at": iso(run.updated_at),
         "stuck_because": why,
-    })
-}
-
-fn letter_json(letter: &WebhookLetter) -> Value {
-    json!({
-        "run_id": letter.run_id.as_str(),
-        "url": address(&letter.url),
-        "ended_at": iso(letter.ended_at),
-        "tries": letter.tries,
-        "due_at": letter.due_at.map(iso),
-        "died_at": letter.died_at.map(iso),
-        "last_error": letter.last_error,
     })
 }
 

@@ -13,13 +13,15 @@ use super::error::ConfigError;
 use super::load::{Loaded, digest, parse, read_text};
 
 /// Sections that are read once, at the start.
-pub const STARTUP_ONLY: [&str; 15] = [
+pub const STARTUP_ONLY: [&str; 17] = [
     "plugins",
     "database",
     "run_events",
     "agent_storage",
     "stream_bridge",
     "sandbox",
+    "skills",
+    "extensions",
     "log_level",
     "logging",
     "channels",
@@ -168,6 +170,8 @@ fn keep_startup_sections(new: &mut AppConfig, running: &AppConfig) {
     new.logging = running.logging.clone();
     new.run_ownership = running.run_ownership.clone();
     new.store = running.store.clone();
+    new.skills = running.skills.clone();
+    new.extensions = running.extensions.clone();
     for section in STARTUP_ONLY {
         match running.other.get(section) {
             Some(value) => new.other.insert(section, Value::clone(value)),

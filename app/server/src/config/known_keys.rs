@@ -55,14 +55,14 @@ static PLACES: &[Place] = &[
          max_tokens timeout request_timeout default_request_timeout max_retries extra_body default_headers \
          model_kwargs reasoning_effort pricing gemini_api_key anthropic_api_key num_predict reasoning top_p \
          api_keys fallback_models credentials_path enable_prompt_caching prompt_cache_size betas billing_header \
-         default_query account_id thinking_budget thinking_level safety_settings",
+         max_concurrent_calls proxy openai_proxy anthropic_proxy default_query account_id thinking_budget thinking_level safety_settings",
     ),
     open(
         "sandbox",
-        "use allow_host_bash network limits image port replicas overflow_policy acquire_timeout burst_limit container_prefix \
+        "use allow_host_bash network limits max_commands image port replicas overflow_policy acquire_timeout burst_limit container_prefix \
          idle_timeout health_check_skip_seconds ownership mounts thread_data_mounts environment \
          bash_output_max_chars read_file_output_max_chars ls_output_max_chars bash_command_timeout \
-         provisioner_api_key",
+         provisioner_url provisioner_api_key",
     ),
     closed("sandbox.ownership", "type redis_url renewal_interval_seconds ttl_multiplier key_prefix"),
     closed("sandbox.limits", "processes memory_mb file_mb open_files cpu_seconds scratch_mb output_mb"),
@@ -111,7 +111,7 @@ static PLACES: &[Place] = &[
     ),
     closed("agents_api", "enabled"),
     closed("acp_agents.*", "command args env description model auto_approve_permissions timeout_seconds"),
-    closed("subagents", "timeout_seconds max_turns max_total_per_run token_budget agents custom_agents"),
+    closed("subagents", "enabled max_running timeout_seconds max_turns max_total_per_run token_budget agents custom_agents"),
     closed("subagents.token_budget", "enabled max_tokens max_input_tokens max_output_tokens warn_threshold hard_stop_threshold"),
     closed("subagents.agents.*", "timeout_seconds max_turns model skills token_budget"),
     closed("subagents.agents.*.token_budget", "enabled max_tokens max_input_tokens max_output_tokens warn_threshold hard_stop_threshold"),
@@ -193,7 +193,7 @@ static PLACES: &[Place] = &[
     closed("store.index", "embed dims fields"),
     closed("store.index.embed", "model base_url api_key timeout"),
     closed("store.ttl", "default_ttl refresh_on_read sweep_interval_minutes"),
-    closed("retention", "dead_letter_days run_event_days sweep_interval_minutes"),
+    closed("retention", "dead_letter_days run_event_days checkpoints_per_thread checkpoint_days sweep_interval_minutes"),
     closed("run_ownership", "lease_seconds grace_seconds heartbeat_enabled recovery max_attempts"),
     closed("dedupe_storage", "backend"),
     closed("uploads", "max_files max_file_size max_total_size auto_convert_documents pdf_converter"),

@@ -16,7 +16,7 @@ use super::error::{ConfigError, Origin, Problem, Warning};
 use super::explain::explain;
 use super::locate::locate;
 use super::overrides::Overrides;
-use super::{sign_in, unknown_keys, variables};
+use super::{older_store, sign_in, unknown_keys, variables, without_effect};
 
 /// A checked configuration and what there is to say about it.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub(super) fn parse(text: &str, path: &Path, environment: &Environment) -> Resul
     let compared = unknown_keys::compare(&root, path);
     drop_null_sections(&mut root);
     let unset = variables::resolve(&mut root, path, environment);
-    let problems = [compared.problems, unset.problems].concat();
+    let problems = [compared.problems, unset.problems, without_effect::refusals(&root, path)].concat();
     if !problems.is_empty() {
         return Err(ConfigError::Invalid(problems));
     }
@@ -79,7 +79,9 @@ pub(super) fn parse(text: &str, path: &Path, environment: &Environment) -> Resul
     let mut loaded = assemble(&root, Some(path), environment)?;
     warnings.append(&mut loaded.warnings);
     warnings.extend(version_warning(&root, path, loaded.config.config_version));
-    warnings.extend(unportable(&root, path));
+    warnings.extend(without_effect::warnings(&root, path));
+    let names_another = root.entry("database").is_some() || environment.filled("DEERFLOW_DATABASE__BACKEND").is_some();
+    warnings.extend(older_store::adopt(&mut loaded.config, &root, path, names_another));
     Ok(Loaded { warnings, text_digest: Some(digest(text)), ..loaded })
 }
 
@@ -167,22 +169,6 @@ fn version_warning(root: &Node, path: &Path, version: u64) -> Option<Warning> {
     };
     let place = root.entry("config_version").map_or(Place { line: 1, column: 1 }, |entry| entry.place);
     Some(Warning { origin: Origin::File { path: path.to_owned(), place }, key: "config_version".to_owned(), message })
-}
-
-/// Python code that a configuration asks for and that cannot be loaded here.
-fn unportable(root: &Node, path: &Path) -> Vec<Warning> {
-    [vec!["plugins"], vec!["extensions", "middlewares"]]
-        .into_iter()
-        .filter_map(|key| {
-            let (node, whole) = root.follow(&key);
-            let asked = whole && matches!(&node.content, Content::List(items) if !items.is_empty());
-            asked.then(|| Warning {
-                origin: Origin::File { path: path.to_owned(), place: node.place },
-                key: dotted(&key),
-                message: "names Python code, which this server cannot load; it has no effect".to_owned(),
-            })
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::*;
 
 const FILE: &str = "config.yaml";
 /// Sections whose every key has a type, at each place of the table.
-const TYPED_PLACES: [&str; 30] = [
+const TYPED_PLACES: [&str; 32] = [
     "logging",
     "logging.enhance",
     "token_usage",
@@ -30,10 +30,12 @@ const TYPED_PLACES: [&str; 30] = [
     "database.checkpoint_graph_cache",
     "database.checkpoint_cache",
     "stream_bridge",
+    "subagents",
     "sandbox",
     "sandbox.limits",
     "sandbox.ownership",
     "sandbox.mounts[]",
+    "skills",
     "auth",
     "auth.local",
     "runs",
@@ -149,7 +151,49 @@ fn a_file_with_every_deerflow_key_loads_without_a_warning() {
     let loaded = load_with(text, &[]).unwrap();
     assert_eq!(loaded.warnings, []);
     assert_eq!(loaded.config.run_events.backend, RunEventsBackend::Memory);
+    assert_eq!(loaded.config.acp_agents["sample"].timeout_seconds, 1800);
     assert_eq!(loaded.config.untyped("scheduler").unwrap()["lease_seconds"], 120);
+}
+
+#[test]
+fn what_a_file_asks_for_in_vain_is_said() {
+    let cases = [
+        ("skill_evolution: {enabled: true}\n", "skill_evolution.enabled"),
+        ("scheduler: {enabled: true}\n", "scheduler.enabled"),
+        ("agent_storage: {backend: db}\n", "agent_storage.backend"),
+        ("sandbox: {ownership: {type: redis}}\n", "sandbox.ownership.type"),
+        ("extensions: {mcpInterceptors: [a.b]}\n", "extensions.mcpInterceptors"),
+        ("memory: {backend_config: {model: {provider: openai}}}\n", "memory.backend_config.model"),
+        ("database: {backend: sqlite}\ncheckpointer: {type: postgres, connection_string: x}\n", "checkpointer.type"),
+    ];
+    for (text, key) in cases {
+        let text = format!("config_version: {CURRENT_CONFIG_VERSION}\n{text}");
+        let keys: Vec<_> = load_with(&text, &[]).unwrap().warnings.into_iter().map(|warning| warning.key).collect();
+        assert_eq!(keys, [key]);
+    }
+}
+
+#[test]
+fn rules_for_roles_are_refused_because_nobody_would_obey_them() {
+    let text = "authorization:\n  enabled: true\n";
+    assert!(
+        refusal(text).starts_with("config.yaml:2:12: `authorization.enabled` is true, but roles are not enforced"),
+        "{}",
+        refusal(text)
+    );
+}
+
+#[test]
+fn an_older_file_s_postgres_server_is_the_database() {
+    let text = "checkpointer: {type: postgres, connection_string: $PG, postgres_schema: flow}\n";
+    let loaded = load_with(text, &[("PG", "postgresql://u:p@h/d")]).unwrap();
+    let database = &loaded.config.database;
+    assert_eq!(database.backend, DatabaseBackend::Postgres);
+    assert_eq!(database.postgres_url.as_ref().unwrap().expose_secret(), "postgresql://u:p@h/d");
+    assert_eq!(database.postgres_schema, "flow");
+    assert!(loaded.warnings.iter().any(|warning| warning.key == "checkpointer.type"), "{:?}", loaded.warnings);
+    let other = load_with(&format!("database: {{backend: memory}}\n{text}"), &[("PG", "x")]).unwrap();
+    assert_eq!(other.config.database.backend, DatabaseBackend::Memory);
 }
 
 #[test]
@@ -177,6 +221,16 @@ fn wrong_values_name_file_line_key_and_what_is_allowed() {
             "summarization:\n  trigger: soon\n",
             "config.yaml:2:12: `summarization.trigger` is not allowed: `{type: tokens|messages|fraction, value: number}` \
              or a list of them",
+        ),
+        ("acp_agents:\n  a: {description: d}\n", "config.yaml:2:6: `acp_agents.a` lacks the key `command`"),
+        (
+            "acp_agents:\n  a: {command: c, description: d, timeout_seconds: 0}\n",
+            "config.yaml:2:52: `acp_agents.a.timeout_seconds` is 0, allowed: 1 to 2592000",
+        ),
+        ("acp_agents:\n  a: {command: c, description: ' '}\n", "config.yaml:2:32: `acp_agents.a.description` is empty, allowed: some text"),
+        (
+            "acp_agents:\n  a: {command: c, description: d, env: {KEY: $NOT_SET}}\n",
+            "config.yaml:2:46: `acp_agents.a.env.KEY` refers to the environment variable NOT_SET, which is not set",
         ),
         ("sandbox:\n  mounts:\n    - {host_path: /a}\n", "config.yaml:3:7: `sandbox.mounts[0]` lacks the key `container_path`"),
     ];

@@ -20,6 +20,19 @@ pub fn locate(explicit: Option<&Path>, environment: &Environment) -> Result<Opti
     Ok([Some(root.as_path()), root.parent()].into_iter().flatten().map(|directory| directory.join(FILE_NAME)).find(|path| path.is_file()))
 }
 
+/// The file of extensions: `DEER_FLOW_EXTENSIONS_CONFIG_PATH`, else `extensions_config.json` or `mcp_config.json` in the project root
+/// or its parent, else where the first change will make it. A named file that is missing is an error.
+pub fn locate_extensions(environment: &Environment) -> Result<PathBuf, ConfigError> {
+    const NAMED_BY: &str = "DEER_FLOW_EXTENSIONS_CONFIG_PATH";
+    const NAMES: [&str; 2] = ["extensions_config.json", "mcp_config.json"];
+    if let Some(path) = environment.filled(NAMED_BY) {
+        return named(environment.resolve(path), NAMED_BY);
+    }
+    let root = environment.project_root();
+    let mut places = [Some(root.as_path()), root.parent()].into_iter().flatten().flat_map(|folder| NAMES.map(|name| folder.join(name)));
+    Ok(places.find(|path| path.is_file()).unwrap_or_else(|| root.join(NAMES[0])))
+}
+
 fn named(path: PathBuf, named_by: &'static str) -> Result<PathBuf, ConfigError> {
     if path.is_file() { Ok(path) } else { Err(ConfigError::NotFound { path, named_by }) }
 }
@@ -59,6 +72,22 @@ mod tests {
 
         at(&root.join("flag.yaml"));
         assert_eq!(found(Some("flag.yaml"), &by_name).unwrap(), Some(root.join("flag.yaml")));
+    }
+
+    #[test]
+    fn extensions_are_named_or_nearest_or_made_in_the_root() {
+        let parent = tempfile::tempdir().unwrap();
+        let root = parent.path().join("root");
+        fs::create_dir_all(&root).unwrap();
+        let found = |variables: &[(&str, &str)]| locate_extensions(&Environment::of(&root, variables.iter().copied()));
+        assert_eq!(found(&[]).unwrap(), root.join("extensions_config.json"));
+        for nearer in [parent.path().join("extensions_config.json"), root.join("mcp_config.json"), root.join("extensions_config.json")] {
+            fs::write(&nearer, "{}").unwrap();
+            assert_eq!(found(&[]).unwrap(), nearer);
+        }
+        fs::write(root.join("named.json"), "{}").unwrap();
+        assert_eq!(found(&[("DEER_FLOW_EXTENSIONS_CONFIG_PATH", "named.json")]).unwrap(), root.join("named.json"));
+        assert!(found(&[("DEER_FLOW_EXTENSIONS_CONFIG_PATH", "gone.json")]).is_err());
     }
 
     #[test]

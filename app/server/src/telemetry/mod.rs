@@ -28,8 +28,8 @@ pub struct Telemetry(Option<SdkTracerProvider>);
 pub fn start(config: &AppConfig, environment: &Environment, tasks: &Tasks) -> anyhow::Result<Telemetry> {
     let provider = traces::provider(environment, tasks)?;
     let traces = provider.as_ref().map(traces::layer);
-    // What the migrations do step by step is of no use to an operator.
-    let quiet = format!("{},sea_orm_migration=warn", config.log_level.as_filter());
+    // What the migrations do step by step is of no use to an operator, and what MCP servers and other agents say is not for the log.
+    let quiet = format!("{},sea_orm_migration=warn,rmcp=error,agent_client_protocol=error", config.log_level.as_filter());
     let filter = EnvFilter::new(environment.filled("RUST_LOG").unwrap_or(&quiet));
     let started = tracing_subscriber::registry().with(log(config).with_filter(filter)).with(traces).try_init();
     if let Err(error) = started {

@@ -13,6 +13,11 @@ impl AidsView for ConfiguredAgents {
         section.enabled.then(|| Compactor::new(section, now.models.clone(), model))
     }
 
+    fn ruler(&self, model: Option<&str>) -> Compactor {
+        let now = self.assembled();
+        Compactor::new(&now.config.summarization, now.models.clone(), model)
+    }
+
     fn suggester(&self) -> Option<Suggester> {
         let now = self.assembled();
         let section = &now.config.suggestions;

@@ -8,14 +8,19 @@ use deerflow_bridges::redis::RedisOptions;
 use harness::config::{AppConfig, StreamBridgeConfig, StreamBridgeKind};
 use harness::runtime::memory::MemoryOptions;
 use harness::runtime::runs::NodeBell;
-use harness::runtime::stream_bridge::StreamBridge;
+use harness::runtime::stream_bridge::{StreamBridge, StreamLog};
 use harness::runtime::tasks::Tasks;
 use secrecy::ExposeSecret;
 
 use crate::config::{Deployment, Settings};
 
-/// The bridge, and the bell between those who share it.
-pub(super) fn open(config: &AppConfig, settings: &Settings, tasks: &Tasks) -> anyhow::Result<(Arc<dyn StreamBridge>, Arc<dyn NodeBell>)> {
+/// The bridge, which gives what it cannot keep to `log`, and the bell between those who share it.
+pub(super) fn open(
+    config: &AppConfig,
+    settings: &Settings,
+    log: Arc<dyn StreamLog>,
+    tasks: &Tasks,
+) -> anyhow::Result<(Arc<dyn StreamBridge>, Arc<dyn NodeBell>)> {
     let section = &config.stream_bridge;
     let retention_after_end = Duration::from_secs(section.stream_ttl_seconds);
     let idle_stream_ttl = config.runs.wall_clock_limit().saturating_add(Duration::from_secs(60));
@@ -26,7 +31,7 @@ pub(super) fn open(config: &AppConfig, settings: &Settings, tasks: &Tasks) -> an
         _ => Choice::Memory(MemoryOptions { retention_after_end, idle_stream_ttl, ..MemoryOptions::default() }),
     };
     let bell = factory::node_bell(&choice, tasks.clone())?;
-    Ok((factory::stream_bridge(choice)?, bell))
+    Ok((factory::stream_bridge(choice, log)?, bell))
 }
 
 /// The server that is configured, and what is asked of it where this process is deployed.

@@ -1,10 +1,13 @@
 //! The configuration as clients may see it.
 
+use std::sync::Arc;
+
 use chrono::TimeDelta;
 use deerflow_gateway::ports::{CatalogView, FeatureView, MemoryView, SuggestionsView, UploadLimits};
 use harness::config::MemoryMode;
+use harness::documents::DocumentReader;
 use harness::memory::MemoryRules;
-use harness::models::ModelFacts;
+use harness::models::{ModelEntry, ModelFacts, Pricing};
 use harness::runtime::runs::{Expiry, ThreadTtl};
 use serde_json::json;
 
@@ -12,29 +15,17 @@ use crate::config::ConfigHandle;
 
 /// Answers from the configuration in force.
 #[derive(Debug)]
-pub(super) struct ConfigCatalog(pub(super) ConfigHandle);
+pub(super) struct ConfigCatalog(pub(super) ConfigHandle, pub(super) Option<Arc<dyn DocumentReader>>);
 
 impl CatalogView for ConfigCatalog {
     fn models(&self) -> Vec<ModelFacts> {
-        let config = self.0.current();
-        config
-            .models
-            .iter()
-            .map(|model| ModelFacts {
-                name: model.name.clone(),
-                model: model.model.clone(),
-                display_name: model.display_name.clone(),
-                description: model.description.clone(),
-                supports_thinking: model.supports_thinking,
-                supports_reasoning_effort: model.supports_reasoning_effort,
-            })
-            .collect()
+        self.0.current().models.iter().map(|model| ModelFacts::from(&ModelEntry::from(model))).collect()
     }
 
     fn features(&self) -> FeatureView {
         let config = self.0.current();
         // What this build does not have is off, whatever the file says.
-        FeatureView { token_usage: config.token_usage.enabled, ..FeatureView::default() }
+        FeatureView { token_usage: config.token_usage.enabled, agents_api: config.agents_api.enabled, ..FeatureView::default() }
     }
 
     fn suggestions(&self) -> SuggestionsView {
@@ -72,6 +63,11 @@ impl CatalogView for ConfigCatalog {
         Some(ThreadTtl { after, then: named.map(|(_, expiry)| *expiry).unwrap_or_default() })
     }
 
+    fn pricing(&self, model: &str) -> Option<Pricing> {
+        let config = self.0.current();
+        config.models.iter().find(|entry| entry.name == model)?.pricing.as_ref().map(Pricing::from)
+    }
+
     fn uploads(&self) -> UploadLimits {
         let config = self.0.current();
         UploadLimits {
@@ -79,5 +75,9 @@ impl CatalogView for ConfigCatalog {
             max_file_size: config.uploads.max_file_size,
             max_total_size: config.uploads.max_total_size,
         }
+    }
+
+    fn documents(&self) -> Option<Arc<dyn DocumentReader>> {
+        self.1.clone().filter(|_| self.0.current().uploads.auto_convert_documents)
     }
 }

@@ -1,16 +1,19 @@
-//! Where shell commands run: the choice between the kernel's sandbox, the bare host and nowhere.
+//! Where shell commands run: the choice between containers, the kernel's sandbox, the bare host and nowhere.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use harness::config::{AppConfig, SandboxConfig};
-use harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions, Mount, ProbeReport};
+use harness::runtime::tasks::Tasks;
+use harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions, ProbeReport};
 use harness::sandbox::command::host::HostCommandSandbox;
-use harness::sandbox::{CommandLimits, CommandSandbox};
+use harness::sandbox::{CommandLimits, CommandSandbox, LimitedCommandSandbox, Mount};
 use secrecy::ExposeSecret;
 
 use super::agents::kind_of;
-use crate::config::{ConfigHandle, Environment, Settings};
+use super::containers;
+use crate::config::{ConfigHandle, Environment, Settings, locate_extensions};
 
 /// What commands on the bare host get of this process' environment: nothing that is a secret.
 const HOST_VARIABLES: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "JAVA_HOME"];
@@ -44,28 +47,35 @@ pub fn is_wanted(config: &AppConfig) -> bool {
 }
 
 /// Tries the configured place out and says what it found.
-pub(super) async fn open(handle: &ConfigHandle, settings: &Settings) -> CommandPlace {
+pub(super) async fn open(handle: &ConfigHandle, settings: &Settings, mounts: Vec<Mount>, tasks: &Tasks) -> CommandPlace {
     let config = handle.current();
     if !is_wanted(&config) {
         return Err("no tool ran commands when this server was started: restart it".to_owned());
     }
     let sandbox = &config.sandbox;
+    if containers::is_wanted(sandbox) {
+        return containers::open(handle, settings, tasks).await;
+    }
     if sandbox.allow_host_bash {
         tracing::warn!("sandbox.allow_host_bash: commands of agents run on this host, as this user and without a sandbox");
         let host = HostCommandSandbox::new(host_variables(sandbox, handle.environment()), CommandLimits::from(&sandbox.limits));
-        return host.map(|host| Arc::new(host) as Arc<dyn CommandSandbox>).map_err(|error| error.to_string());
+        return host.map(|host| limited(host, sandbox)).map_err(|error| error.to_string());
     }
-    let (opened, report) = BubblewrapCommandSandbox::open(options(sandbox, handle, settings)).await;
+    let (opened, report) = BubblewrapCommandSandbox::open(options(sandbox, handle, settings, mounts)).await;
     match opened {
         Some(opened) => {
             tracing::info!(layers = report.active(), missing = report.missing_text(), "commands run in a sandbox");
-            Ok(Arc::new(opened))
+            Ok(limited(opened, sandbox))
         }
         None => {
             tracing::error!(missing = report.missing_text(), "commands are refused: the sandbox does not hold here");
             Err(report.missing_text())
         }
     }
+}
+
+fn limited(place: impl CommandSandbox, config: &SandboxConfig) -> Arc<dyn CommandSandbox> {
+    Arc::new(LimitedCommandSandbox::new(place, config.max_commands, Duration::from_secs(config.acquire_timeout)))
 }
 
 /// Tries the sandbox of a configuration out with files in `support`.
@@ -76,24 +86,35 @@ pub async fn probe(sandbox: &SandboxConfig, support: PathBuf) -> ProbeReport {
     BubblewrapCommandSandbox::open(options).await.1
 }
 
-fn options(sandbox: &SandboxConfig, handle: &ConfigHandle, settings: &Settings) -> BubblewrapOptions {
-    let root = handle.environment().project_root();
-    let dotenv = [Some(root.as_path()), root.parent()].into_iter().flatten().map(|folder| folder.join(".env"));
-    let secret = handle.path().map(PathBuf::from).into_iter().chain(dotenv);
-    let data = [settings.home.clone(), settings.sqlite_dir(&handle.current().database)];
-    let hidden: Vec<PathBuf> = data.into_iter().chain(secret).map(|path| canonical(&path)).collect();
+fn options(sandbox: &SandboxConfig, handle: &ConfigHandle, settings: &Settings, mounts: Vec<Mount>) -> BubblewrapOptions {
     BubblewrapOptions {
         support: settings.home.join("sandbox"),
         limits: CommandLimits::from(&sandbox.limits),
         network: sandbox.network,
-        mounts: mounts(sandbox, &hidden),
+        mounts,
         environment: variables(sandbox),
-        hidden,
+        hidden: hidden(handle, settings),
     }
 }
 
+/// The folders that commands and file tools see beside those of their thread.
+pub(super) fn mounted(handle: &ConfigHandle, settings: &Settings) -> Vec<Mount> {
+    mounts(&handle.current().sandbox, &hidden(handle, settings))
+}
+
+/// What this server keeps for itself.
+pub(super) fn hidden(handle: &ConfigHandle, settings: &Settings) -> Vec<PathBuf> {
+    let root = handle.environment().project_root();
+    let dotenv = [Some(root.as_path()), root.parent()].into_iter().flatten().map(|folder| folder.join(".env"));
+    // What servers of tools are reached with stands in the file of extensions.
+    let extensions = locate_extensions(handle.environment()).ok();
+    let secret = handle.path().map(PathBuf::from).into_iter().chain(extensions).chain(dotenv);
+    let data = [settings.home.clone(), settings.sqlite_dir(&handle.current().database)];
+    data.into_iter().chain(secret).map(|path| canonical(&path)).collect()
+}
+
 /// The configured folders that can be mounted; the log tells of the others.
-fn mounts(sandbox: &SandboxConfig, hidden: &[PathBuf]) -> Vec<Mount> {
+pub(super) fn mounts(sandbox: &SandboxConfig, hidden: &[PathBuf]) -> Vec<Mount> {
     let (good, bad): (Vec<_>, Vec<_>) = sandbox.mounts.iter().partition(|mount| {
         let inside = Path::new(&mount.container_path);
         let climbs = inside.components().any(|part| !matches!(part, std::path::Component::Normal(_) | std::path::Component::RootDir));
@@ -117,7 +138,7 @@ fn overlap(a: &Path, b: &Path) -> bool {
 }
 
 /// The path without links, as far as it is there.
-fn canonical(path: &Path) -> PathBuf {
+pub(super) fn canonical(path: &Path) -> PathBuf {
     let there = path.ancestors().find_map(|ancestor| Some((ancestor, ancestor.canonicalize().ok()?)));
     there.map_or_else(|| path.to_owned(), |(ancestor, real)| path.strip_prefix(ancestor).map_or(real.clone(), |rest| real.join(rest)))
 }
@@ -128,7 +149,7 @@ fn tells_what_to_run(name: &str) -> bool {
 }
 
 /// The configured variables whose names a shell can say.
-fn variables(sandbox: &SandboxConfig) -> Vec<(String, String)> {
+pub(super) fn variables(sandbox: &SandboxConfig) -> Vec<(String, String)> {
     let is_name = |name: &str| {
         let mut letters = name.bytes();
         letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')

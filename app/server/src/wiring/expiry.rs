@@ -1,8 +1,8 @@
-//! Looks for threads whose time is over, again and again.
+//! Looks for threads whose time is over, and for files that deleted ones left, at the start and again and again.
 
 use std::sync::Arc;
 
-use deerflow_gateway::{GatewayState, sweep_threads};
+use deerflow_gateway::{GatewayState, sweep_files, sweep_threads};
 use harness::runtime::tasks::{TaskKind, Tasks};
 
 use crate::config::ConfigHandle;
@@ -16,6 +16,9 @@ pub(super) fn follow(config: &ConfigHandle, state: Arc<GatewayState>, tasks: &Ta
                 Ok(0) => {}
                 Ok(threads) => tracing::info!(threads, "threads went whose time was over, or their past did"),
                 Err(error) => tracing::warn!(%error, "threads whose time is over stay until the next look"),
+            }
+            if let Err(error) = sweep_files(&state).await {
+                tracing::warn!(%error, "files of deleted threads stay until the next look");
             }
             let pause = config.current().checkpointer.ttl.sweep_interval();
             tokio::select! {

@@ -19,6 +19,7 @@ pub(super) fn of(config: &AppConfig) -> RunLimits {
             RunRecovery::Fail => Recovery::Fail,
         },
         max_attempts: config.run_ownership.max_attempts,
+        max_enqueued: config.runs.max_enqueued_per_thread,
         idle: config.runs.idle_limit(),
         stream_retention: Duration::from_secs(config.stream_bridge.stream_ttl_seconds),
         max_trace_chars: config.run_events.max_trace_content,

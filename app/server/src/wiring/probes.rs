@@ -11,7 +11,7 @@ use harness::sandbox::command::bubblewrap::{Layer, LayerReport, ProbeReport};
 
 use super::stores::database_of;
 use crate::commands::doctor::{CommandProbe, DatabaseProbe, ProviderProbe, RedisProbe};
-use crate::config::Settings;
+use crate::config::{Environment, Settings};
 
 /// Looks at the database and changes nothing.
 #[derive(Debug, Clone, Copy)]
@@ -76,6 +76,16 @@ impl CommandProbe for TrySandbox {
                 let missing = Some(format!("no folder to try a sandbox in: {error}"));
                 ProbeReport { layers: vec![LayerReport { layer: Layer::Programs, missing }] }
             }
+        }
+    }
+
+    async fn containers(&self, sandbox: &SandboxConfig, environment: &Environment) -> Option<Result<String, String>> {
+        if !super::containers::is_wanted(sandbox) {
+            return None;
+        }
+        match super::containers::maker(sandbox, environment, &environment.project_root()) {
+            Ok(maker) => Some(maker.look().await.map_err(|error| error.to_string())),
+            Err(why) => Some(Err(why)),
         }
     }
 }

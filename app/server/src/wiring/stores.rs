@@ -10,16 +10,19 @@ use deerflow_domain::feedback::FeedbackStore;
 use deerflow_domain::items::ItemStore;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_domain::upkeep::UpkeepStore;
+use deerflow_domain::usage::UsageStore;
 use deerflow_stores::{
     Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlApiKeyStore, SqlAssistantStore, SqlCheckpointer,
     SqlCronStore, SqlFeedbackStore, SqlItemStore, SqlMemoryStore, SqlNodeStore, SqlRequestStore, SqlRunEventStore, SqlRunStore,
-    SqlThreadStore, SqlUpkeepStore, SqlWebhookOutbox,
+    SqlStreamLog, SqlThreadStore, SqlUpkeepStore, SqlUsageStore, SqlWebhookOutbox,
 };
+use harness::clock::Clock;
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend, StreamBridgeKind};
 use harness::memory::MemoryStore;
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::memory::MemoryStores;
-use harness::runtime::runs::store::{NodeStore, RequestStore, RunCommitStore, RunEventStore, WebhookOutbox};
+use harness::runtime::runs::store::{NodeStore, RequestStore, RunCommitStore, RunDeleteStore, RunEventStore, WebhookOutbox};
+use harness::runtime::stream_bridge::StreamLog;
 use harness::runtime::tasks::Tasks;
 
 use crate::config::Settings;
@@ -27,15 +30,20 @@ use crate::config::Settings;
 /// Every store, over one database.
 #[derive(Debug)]
 pub(super) struct Stores {
+    /// What they were written by, and are to be judged by.
+    pub(super) clock: Arc<dyn Clock>,
     pub(super) runs: Arc<SqlRunStore>,
     pub(super) nodes: Arc<dyn NodeStore>,
     pub(super) commits: Arc<dyn RunCommitStore>,
+    pub(super) deletes: Arc<dyn RunDeleteStore>,
     pub(super) events: Arc<dyn RunEventStore>,
     pub(super) checkpoints: Arc<dyn Checkpointer>,
     pub(super) threads: Arc<dyn ThreadStore>,
     pub(super) feedback: Arc<dyn FeedbackStore>,
     pub(super) requests: Arc<dyn RequestStore>,
+    pub(super) streams: Arc<dyn StreamLog>,
     pub(super) upkeep: Arc<dyn UpkeepStore>,
+    pub(super) usage: Arc<dyn UsageStore>,
     pub(super) webhooks: Arc<dyn WebhookOutbox>,
     pub(super) assistants: Arc<dyn AssistantStore>,
     pub(super) items: Arc<dyn ItemStore>,
@@ -51,6 +59,13 @@ impl Stores {
         let threads = SqlThreadStore::new(database.clone());
         let journal: Option<Arc<dyn RunEventStore>> = match config.run_events.backend {
             RunEventsBackend::Db => None,
+            // Each node would have the history of the runs that it executed, and no other.
+            own if config.database.backend == DatabaseBackend::Postgres && config.stream_bridge.kind == StreamBridgeKind::Redis => {
+                anyhow::bail!(
+                    "refusing to start: with database.backend postgres and stream_bridge.type redis there may be several nodes, and \
+                     run_events.backend {own:?} keeps each run's history on the one that executed it; set run_events.backend to db"
+                )
+            }
             RunEventsBackend::Memory => Some(Arc::new(MemoryStores::new())),
             RunEventsBackend::Jsonl => {
                 let directory = settings.home.join("run_events");
@@ -60,23 +75,29 @@ impl Stores {
             }
             other => anyhow::bail!("run_events.backend {other:?} is not supported by this build"),
         };
-        let (commits, events, threads): (Arc<dyn RunCommitStore>, Arc<dyn RunEventStore>, _) = match journal {
-            None => (runs.clone(), Arc::new(SqlRunEventStore::new(database.clone())), threads),
+        type Journaled = (Arc<dyn RunCommitStore>, Arc<dyn RunDeleteStore>, Arc<dyn RunEventStore>, SqlThreadStore);
+        let (commits, deletes, events, threads): Journaled = match journal {
+            None => (runs.clone(), runs.clone(), Arc::new(SqlRunEventStore::new(database.clone())), threads),
             Some(journal) => {
-                let commits = SplitCommitStore::new((*runs).clone(), journal.clone());
-                (Arc::new(commits), journal.clone(), threads.with_journal(journal))
+                let split = Arc::new(SplitCommitStore::new((*runs).clone(), journal.clone()));
+                (split.clone(), split, journal.clone(), threads.with_journal(journal))
             }
         };
+        let clock = database.clock(tasks).await.context("the database does not tell the time")?;
         Ok(Self {
+            clock,
             runs,
             nodes: Arc::new(SqlNodeStore::new(database.clone()).found_at(found_at(settings))),
             commits,
+            deletes,
             events,
             checkpoints: Arc::new(SqlCheckpointer::new(database.clone())),
             assistants: Arc::new(SqlAssistantStore::new(database.clone())),
             feedback: Arc::new(SqlFeedbackStore::new(database.clone())),
             requests: Arc::new(SqlRequestStore::new(database.clone())),
+            streams: Arc::new(SqlStreamLog::new(database.clone())),
             upkeep: Arc::new(SqlUpkeepStore::new(database.clone())),
+            usage: Arc::new(SqlUsageStore::new(database.clone())),
             webhooks: Arc::new(SqlWebhookOutbox::new(&database)),
             items: Arc::new(SqlItemStore::new(database.clone())),
             memories: Arc::new(SqlMemoryStore::new(database.clone())),

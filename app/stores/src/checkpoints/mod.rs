@@ -1,5 +1,6 @@
 //! Checkpoints and message logs in the database.
 
+mod forget;
 mod newest;
 mod outside;
 mod read;
@@ -9,7 +10,7 @@ mod write;
 use async_trait::async_trait;
 use harness::ids::{CheckpointId, RunId, ThreadId};
 use harness::runtime::checkpoint::{
-    CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, OutsideWrite, PutError, Snapshot,
+    CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, KeptHistory, OutsideWrite, PutError, Snapshot,
 };
 use serde_json::{Map, Value};
 
@@ -67,6 +68,10 @@ impl Checkpointer for SqlCheckpointer {
     async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), CheckpointError> {
         let work = (thread.clone(), run.clone());
         self.db.writes().run(work, |tx, (thread, run)| Box::pin(async move { Ok(delete_run_checkpoints(tx, thread, run).await?) })).await
+    }
+
+    async fn forget_history(&self, thread: &ThreadId, keep: &KeptHistory, most: usize) -> Result<usize, CheckpointError> {
+        forget::forget_history(&self.db, thread, keep, most).await
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), CheckpointError> {

@@ -6,7 +6,7 @@ use deerflow_domain::threads::StoredState;
 use harness::ids::ThreadId;
 use harness::runtime::checkpoint::{CheckpointError, LogRange};
 use harness::runtime::runs::store::StoreError;
-use sea_orm::{DatabaseConnection, FromQueryResult, Statement};
+use sea_orm::{DatabaseConnection, DbBackend, FromQueryResult, Statement};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -87,14 +87,20 @@ async fn parts(db: &DatabaseConnection, ranges: &[(&str, LogRange)]) -> Result<H
 fn of_ranges(ranges: &[(&str, LogRange)], db: &DatabaseConnection) -> Statement {
     let row = |n: usize| format!("(${}, ${}, ${}, ${})", 4 * n + 1, 4 * n + 2, 4 * n + 3, 4 * n + 4);
     let rows: Vec<String> = (0..ranges.len()).map(row).collect();
-    let at = "FROM checkpoint_messages m WHERE m.thread_id = w.thread_id AND m.place BETWEEN w.first_place AND w.last_place";
-    let sql = format!(
-        "WITH wanted (thread_id, nth, first_place, last_place) AS (VALUES {}) \
-         SELECT w.thread_id, w.nth, (SELECT COUNT(*) {at}) AS found, \
-             (SELECT string_agg(s.message_json, ',') FROM (SELECT m.message_json {at} ORDER BY m.place) s) AS messages \
-         FROM wanted w",
-        rows.join(", ")
-    );
+    let of_range = "(SELECT m.message_json FROM checkpoint_messages m \
+        WHERE m.thread_id = w.thread_id AND m.place BETWEEN w.first_place AND w.last_place ORDER BY m.place) s";
+    // Postgres looks up every row once for both columns. SQLite has no lateral joins, and counts in the key.
+    let read = match db.get_database_backend() {
+        DbBackend::Postgres => format!(
+            "SELECT w.thread_id, w.nth, p.found, p.messages FROM wanted w, LATERAL \
+                (SELECT COUNT(*) AS found, string_agg(s.message_json, ',') AS messages FROM {of_range}) p"
+        ),
+        _ => format!(
+            "SELECT w.thread_id, w.nth, (SELECT COUNT(*) FROM {of_range}) AS found, \
+                (SELECT string_agg(s.message_json, ',') FROM {of_range}) AS messages FROM wanted w"
+        ),
+    };
+    let sql = format!("WITH wanted (thread_id, nth, first_place, last_place) AS (VALUES {}) {read}", rows.join(", "));
     let values = ranges.iter().zip(0_i64..).flat_map(|((thread, LogRange(first, last)), nth)| {
         [sea_orm::Value::from(*thread), nth.into(), signed(*first).into(), signed(*last).into()]
     });

@@ -2,6 +2,7 @@
 
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::checkpoint::{CheckpointError, OutsideWrite, PutError};
+use harness::runtime::runs::store::StoreError;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, ExprTrait, QueryFilter};
 use serde_json::{Map, Value};
@@ -58,7 +59,8 @@ async fn lock_at_rest(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<(),
     }
     let of_thread = run::Entity::find().filter(run::Column::ThreadId.eq(thread.as_str()));
     if let Some(active) = of_thread.filter(is_active()).one(tx).await? {
-        let run_id = RunId::parse(active.run_id).map_err(|error| TxError::Refused(CheckpointError::Store(error.to_string()).into()))?;
+        let run_id = RunId::parse(active.run_id)
+            .map_err(|error| TxError::Refused(CheckpointError::from(StoreError::Failed(error.to_string())).into()))?;
         return Err(TxError::Refused(PutError::Busy { thread_id: thread.clone(), run_id }));
     }
     Ok(())

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use harness::ids::{CheckpointId, ThreadId};
 use harness::messages::Message;
 use harness::runtime::checkpoint::{CheckpointError, CheckpointMeta, HistoryQuery, LogRange, Snapshot, expand};
+use harness::runtime::runs::store::StoreError;
 use harness::state::ThreadState;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
@@ -151,7 +152,7 @@ async fn messages(db: &DatabaseConnection, thread: &ThreadId, layouts: &[Vec<Log
             read_checkpoints(in_ranges(thread, ranges).select_only().columns(columns).into_tuple().all(db).await)?;
         for (place, json) in rows {
             let message = Message::from_stored(&json)
-                .map_err(|error| CheckpointError::Store(format!("message {place} of thread {thread} is damaged: {error}")))?;
+                .map_err(|error| StoreError::Failed(format!("message {place} of thread {thread} is damaged: {error}")))?;
             messages.insert(u64::try_from(place).unwrap_or_default(), message);
         }
     }

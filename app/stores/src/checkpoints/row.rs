@@ -2,6 +2,7 @@
 
 use harness::ids::{CheckpointId, RunId, ThreadId};
 use harness::runtime::checkpoint::{CheckpointError, CheckpointMeta, CheckpointSource, CheckpointWrite, LogRange};
+use harness::runtime::runs::store::StoreError;
 use indexmap::IndexMap;
 use serde_json::Value;
 
@@ -65,7 +66,7 @@ pub(super) fn channels(row: &checkpoint::Model) -> Result<IndexMap<String, Value
 pub(super) fn damaged(row: &checkpoint::Model, reason: String) -> CheckpointError {
     match ThreadId::parse(row.thread_id.as_str()) {
         Ok(thread_id) => CheckpointError::Damaged { thread_id, id: row.checkpoint_id.clone(), reason },
-        Err(error) => CheckpointError::Store(error.to_string()),
+        Err(error) => StoreError::Failed(error.to_string()).into(),
     }
 }
 

@@ -4,10 +4,10 @@ mod search;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use deerflow_domain::crons::{AfterRun, Cron, CronSearch, CronStore, Due};
+use deerflow_domain::crons::{AfterRun, Created, Cron, CronSearch, CronStore, Due};
 use futures_util::future::BoxFuture;
 use harness::ids::ThreadId;
-use harness::runtime::runs::store::StoreError;
+use harness::runtime::runs::store::{Made, RequestKey, StoreError};
 use sea_orm::sea_query::Expr;
 use sea_orm::{
     ActiveModelTrait, ColumnTrait, Condition, DatabaseTransaction, DbErr, EntityTrait, IntoActiveModel, Order, QueryFilter, QueryOrder,
@@ -17,8 +17,10 @@ use uuid::Uuid;
 
 use crate::connect::Database;
 use crate::entity::{cron, micros, moment, plain, thread};
-use crate::error::read;
+use crate::error::{Fault, FromFault, read};
+use crate::requests::{known_of, take as take_key, was_taken};
 use crate::runs::{from_json, json_text};
+use crate::script::Script;
 use crate::tx::TxError;
 
 /// Crons over SQL.
@@ -40,8 +42,12 @@ fn of(user: &str) -> Select<cron::Entity> {
 
 #[async_trait]
 impl CronStore for SqlCronStore {
-    async fn create(&self, cron: Cron) -> Result<bool, StoreError> {
-        self.db.writes().run(cron, create).await
+    async fn create(&self, cron: Cron, request: Option<RequestKey>) -> Result<Created, StoreError> {
+        match self.db.writes().run((cron, request), create).await {
+            Ok(()) => Ok(Created::New),
+            Err(NotMade::Found(found)) => Ok(found),
+            Err(NotMade::Failed(error)) => Err(error),
+        }
     }
 
     async fn get(&self, user: &str, cron: Uuid) -> Result<Option<Cron>, StoreError> {
@@ -98,17 +104,37 @@ fn due_of(row: cron::Model, at: i64) -> Option<Due> {
 
 type Done<'a, T> = BoxFuture<'a, Result<T, TxError<StoreError>>>;
 
-fn create<'a>(tx: &'a DatabaseTransaction, cron: &'a Cron) -> Done<'a, bool> {
+/// Why the transaction of a new cron is rolled back.
+enum NotMade {
+    /// None is made, and so the request's key is free again, or stays as it was.
+    Found(Created),
+    Failed(StoreError),
+}
+
+impl FromFault for NotMade {
+    fn from_fault(fault: Fault) -> Self {
+        Self::Failed(fault.into())
+    }
+}
+
+fn create<'a>(tx: &'a DatabaseTransaction, (cron, request): &'a (Cron, Option<RequestKey>)) -> BoxFuture<'a, Result<(), TxError<NotMade>>> {
     Box::pin(async move {
+        if let Some(key) = request {
+            let mut script = Script::new(tx);
+            take_key(&mut script, key, &Made::Cron(cron.cron_id), cron.created_at);
+            if !was_taken(&script.run(tx).await?) {
+                return Err(TxError::Refused(NotMade::Found(Created::Known(known_of(tx, key).await?))));
+            }
+        }
         if let Some(on) = &cron.thread_id {
             // The lock keeps the thread from being deleted between the look and the write.
             let mine = thread::Entity::find_by_id(on.as_str()).filter(thread::Column::UserId.eq(plain(&cron.user_id)));
             if mine.lock_shared().one(tx).await?.is_none() {
-                return Ok(false);
+                return Err(TxError::Refused(NotMade::Found(Created::NoThread)));
             }
         }
         cron::Entity::insert(row(cron).into_active_model()).exec_without_returning(tx).await?;
-        Ok(true)
+        Ok(())
     })
 }
 

@@ -10,6 +10,7 @@ pub(crate) struct Model {
     pub(crate) key_id: String,
     pub(crate) user_id: String,
     pub(crate) name: Option<String>,
+    pub(crate) is_admin: bool,
     /// SHA-256 of the whole key, in hexadecimal.
     pub(crate) hash: String,
     pub(crate) created_at: i64,

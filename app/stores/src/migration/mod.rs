@@ -19,6 +19,10 @@ mod m0016_request_keys;
 mod m0017_upkeep;
 mod m0018_memories;
 mod m0019_fact_counts;
+mod m0020_stream_log;
+mod m0021_admin_keys;
+mod m0022_model_usage;
+mod m0023_kept_states;
 
 use harness::runtime::fail_points;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
@@ -48,6 +52,10 @@ impl MigratorTrait for Migrator {
             Box::new(m0017_upkeep::Upkeep),
             Box::new(m0018_memories::Memories),
             Box::new(m0019_fact_counts::FactCounts),
+            Box::new(m0020_stream_log::StreamLog),
+            Box::new(m0021_admin_keys::AdminKeys),
+            Box::new(m0022_model_usage::ModelUsage),
+            Box::new(m0023_kept_states::KeptStates),
         ]
     }
 }

@@ -21,9 +21,11 @@ use crate::entity::{micros, plain, run, short_title, thread};
 use crate::error::{Fault, FromFault, read};
 use crate::feedback::delete_feedback_of;
 use crate::nodes::now_of;
+use crate::requests::keep_values;
 use crate::run_events::{add_events, delete_thread_events};
 use crate::script::{Script, tagged};
 use crate::tx::TxError;
+use crate::usage::add_usage;
 use crate::webhooks::keep_call;
 
 /// What a commit did besides what it was asked for.
@@ -120,6 +122,12 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
     }
     let mut script = Script::new(tx);
     add_calls(&mut script, commit);
+    if let Some(end) = &commit.end {
+        add_usage(&mut script, commit.run_id.as_str(), &end.completion);
+    }
+    if let Some(values) = commit.end.as_ref().and_then(|end| end.kept_values.as_ref()) {
+        keep_values(&mut script, &commit.run_id, values);
+    }
     if left == ThreadLeft::Gone {
         script.run(tx).await?;
         let completion = commit.end.as_ref().map(|end| end.completion.clone());

@@ -146,7 +146,7 @@ async fn admit_beside_others(tx: &DatabaseTransaction, new: &NewRun) -> Result<A
     let begins: Vec<_> = others.iter().map(|row| row.due_at.unwrap_or_else(|| Ord::min(row.created_at, micros(new.created_at)))).collect();
     let mut others = others.into_iter().map(record).collect::<Result<Vec<RunRecord>, DbErr>>()?;
     let seen = others.iter().zip(begins).map(|(run, begins)| RunRecord { created_at: moment(begins), ..run.clone() });
-    let (status, stop) = match verdict(new.multitask, new.created_at, new.at, &seen.collect::<Vec<_>>()) {
+    let (status, stop) = match verdict(new, &seen.collect::<Vec<_>>()) {
         Verdict::Take(stop) => (RunStatus::Starting, stop),
         Verdict::Wait(stop) => (RunStatus::Pending, stop),
         refused => return Err(TxError::Refused(why_not(tx, new, refused).await?)),

@@ -10,7 +10,9 @@ use super::SqlRunStore;
 use super::row::is_active;
 use crate::entity::{checkpoint, run, run_event};
 use crate::feedback::delete_feedback_of;
+use crate::requests::{forget_values, forget_values_on};
 use crate::run_events::delete_thread_events;
+use crate::script::Script;
 use crate::tx::TxError;
 
 #[async_trait]
@@ -29,6 +31,9 @@ fn delete_run<'a>(tx: &'a DatabaseTransaction, id: &'a RunId) -> BoxFuture<'a, R
         let finished = is_active().not();
         // The thread narrows the two deletes below to an index; a thread's rows are found by no other.
         let Some(row) = run::Entity::find_by_id(id.as_str()).filter(finished.clone()).one(tx).await? else { return Ok(false) };
+        let mut script = Script::new(tx);
+        forget_values(&mut script, id.as_str());
+        script.run(tx).await?;
         if run::Entity::delete_by_id(id.as_str()).filter(finished).exec(tx).await?.rows_affected == 0 {
             return Ok(false);
         }
@@ -43,6 +48,9 @@ fn delete_run<'a>(tx: &'a DatabaseTransaction, id: &'a RunId) -> BoxFuture<'a, R
 
 /// Removes a thread's runs, their feedback and events.
 pub(crate) async fn delete_runs_of<E>(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<(), TxError<E>> {
+    let mut script = Script::new(tx);
+    forget_values_on(&mut script, thread.as_str());
+    script.run(tx).await?;
     run::Entity::delete_many().filter(run::Column::ThreadId.eq(thread.as_str())).exec(tx).await?;
     delete_feedback_of(tx, thread.as_str(), None).await?;
     delete_thread_events(tx, thread).await?;

@@ -15,6 +15,7 @@ use crate::connect::Database;
 
 pub(crate) use commit::ThreadLeft;
 pub(crate) use delete::delete_runs_of;
+pub(crate) use query::newest_of_user;
 pub(crate) use row::{from_json, from_word, is_active, is_owned, json_text, record};
 pub use split::SplitCommitStore;
 

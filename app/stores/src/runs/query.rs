@@ -1,6 +1,7 @@
 //! Reading runs.
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::{RunListQuery, RunQueryStore, RunStanding, StoreError};
@@ -9,8 +10,10 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Se
 
 use super::SqlRunStore;
 use super::row::{is_active, record, records, was_given_back};
+use crate::connect::Database;
 use crate::entity::{moment, run};
 use crate::error::read;
+use crate::requests::kept_values;
 
 #[async_trait]
 impl RunQueryStore for SqlRunStore {
@@ -20,16 +23,7 @@ impl RunQueryStore for SqlRunStore {
     }
 
     async fn list(&self, thread: &ThreadId, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError> {
-        let mut select = owned(of_thread(thread), owner)?
-            .order_by_desc(run::Column::CreatedAt)
-            .order_by_desc(run::Column::RunId)
-            .limit(query.limit as u64)
-            .offset(query.offset as u64);
-        if let Some(status) = query.status {
-            let words = RunStatus::ALL.into_iter().filter(|other| other.wire() == status.wire()).map(RunStatus::as_str);
-            select = select.filter(run::Column::Status.is_in(words));
-        }
-        read(select.all(self.db.reads()).await).map(records)
+        newest(of_thread(thread), &self.db, query, owner).await
     }
 
     async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError> {
@@ -37,6 +31,10 @@ impl RunQueryStore for SqlRunStore {
         let first = of_thread(thread).filter(is_active()).order_by_desc(run::Column::Status).order_by_desc(was_given_back());
         let found = first.order_by_asc(run::Column::CreatedAt).order_by_asc(run::Column::RunId).one(self.db.reads()).await;
         read(found.and_then(|row| row.map(record).transpose()))
+    }
+
+    async fn kept_values(&self, run: &RunId) -> Result<Option<Bytes>, StoreError> {
+        Ok(read(kept_values(self.db.reads(), run).await)?.map(Bytes::from))
     }
 
     async fn standing(&self, thread: Option<&ThreadId>, owner: &Owner) -> Result<Vec<RunStanding>, StoreError> {
@@ -51,6 +49,24 @@ impl RunQueryStore for SqlRunStore {
         };
         Ok(rows.into_iter().filter_map(standing).collect())
     }
+}
+
+/// A page of the runs of all threads.
+pub(crate) async fn newest_of_user(db: &Database, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError> {
+    newest(run::Entity::find(), db, query, owner).await
+}
+
+async fn newest(from: Select<run::Entity>, db: &Database, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError> {
+    let mut select = owned(from, owner)?
+        .order_by_desc(run::Column::CreatedAt)
+        .order_by_desc(run::Column::RunId)
+        .limit(query.limit as u64)
+        .offset(query.offset as u64);
+    if let Some(status) = query.status {
+        let words = RunStatus::ALL.into_iter().filter(|other| other.wire() == status.wire()).map(RunStatus::as_str);
+        select = select.filter(run::Column::Status.is_in(words));
+    }
+    read(select.all(db.reads()).await).map(records)
 }
 
 fn of_thread(thread: &ThreadId) -> Select<run::Entity> {

@@ -80,12 +80,11 @@ impl RunCommitStore for SplitCommitStore {
 #[async_trait]
 impl RunDeleteStore for SplitCommitStore {
     async fn delete(&self, run: &RunId) -> Result<bool, StoreError> {
-        let thread = self.runs.get(run, &Owner::None).await?.map(|run| run.thread_id);
-        let deleted = self.runs.delete(run).await?;
-        if let (true, Some(thread)) = (deleted, thread) {
-            self.journal.delete_run(&thread, run).await?;
+        // The journal first: once the row is gone, nobody knows what else there was to delete.
+        if let Some(over) = self.runs.get(run, &Owner::None).await?.filter(|run| run.status.is_terminal()) {
+            self.journal.delete_run(&over.thread_id, run).await?;
         }
-        Ok(deleted)
+        self.runs.delete(run).await
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {

@@ -10,6 +10,7 @@ use super::commit::{REST_THREAD, forget_thread};
 use super::row::{from_json, from_word, record};
 use crate::entity::{moment, plain, run, thread};
 use crate::script::Script;
+use crate::usage::add_usage;
 use crate::webhooks::keep_call;
 
 /// The stop reason of such a run.
@@ -51,8 +52,12 @@ pub(super) async fn end_beside(tx: &DatabaseTransaction, row: run::Model, why: &
     run::Entity::update(ended.clone().into_active_model().reset_all()).exec(tx).await?;
     let mut script = Script::new(tx);
     script.add("DELETE FROM tool_calls WHERE run_id = ?", [run.as_str().into()]);
+    let ended = record(ended).ok();
+    if let Some(ended) = &ended {
+        add_usage(&mut script, &run, &ended.completion);
+    }
     script.run(tx).await?;
-    let Ok(ended) = record(ended) else { return Ok(None) };
+    let Some(ended) = ended else { return Ok(None) };
     if let Some(url) = ended.webhook {
         let error = Some((LOST_ERROR.to_owned(), error));
         keep_call(tx, &run, now, &WebhookCall { url, started_at: moment(begun_at), values: None, error }).await?;

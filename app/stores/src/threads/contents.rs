@@ -36,6 +36,7 @@ pub(super) async fn contents(db: &DatabaseConnection, threads: &[ThreadId]) -> R
 
 fn failed(error: CheckpointError) -> StoreError {
     match error {
+        CheckpointError::Store(error) => error,
         CheckpointError::StorageFull => StoreError::NotWritable(error.to_string()),
         other => StoreError::Failed(other.to_string()),
     }

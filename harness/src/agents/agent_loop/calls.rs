@@ -56,14 +56,16 @@ impl<'a> LastAnswer<'a> {
         self.ids().filter(|id| !self.answered.contains(id))
     }
 
-    /// Readable calls, then unreadable ones, which are answered too, so that the model can mend them.
+    /// Readable calls, then unreadable ones, which are answered too, so that the model can mend them. What has one id is one call:
+    /// its result, its task and what is written down of it go by the id.
     fn ids(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let unreadable: &[InvalidToolCall] = match &self.message.kind {
             MessageKind::Ai { invalid_tool_calls, .. } => invalid_tool_calls,
             _ => &[],
         };
         let readable = self.message.tool_calls().iter().map(|call| call.id.as_str());
-        readable.chain(unreadable.iter().filter_map(answerable))
+        let mut seen = HashSet::new();
+        readable.chain(unreadable.iter().filter_map(answerable)).filter(move |id| seen.insert(*id))
     }
 }
 
@@ -76,8 +78,8 @@ pub(super) fn last_answer(messages: &[Message]) -> Option<LastAnswer<'_>> {
 /// The calls of the last AI message that no tool message behind it answers.
 pub(super) fn calls_without_result(messages: &[Message]) -> Vec<DueCall> {
     let Some(last) = last_answer(messages) else { return Vec::new() };
-    let open: HashSet<&str> = last.open_ids().collect();
-    calls_of(last.message).into_iter().filter(|call| open.contains(call.id())).collect()
+    let mut open: HashSet<&str> = last.open_ids().collect();
+    calls_of(last.message).into_iter().filter(|call| open.remove(call.id())).collect()
 }
 
 /// The calls that a command sends to the tools: one call, a list of calls, or messages of which the last answer has them.
@@ -88,7 +90,11 @@ pub(super) fn calls_in(input: &Value) -> Vec<DueCall> {
             let messages: Vec<Message> = messages.iter().filter_map(|message| Message::coerce(message.clone()).ok()).collect();
             calls_without_result(&messages)
         }
-        (Value::Array(calls), _) => calls.iter().filter_map(call).map(|call| DueCall::from(&call)).collect(),
+        (Value::Array(calls), _) => {
+            let mut seen = HashSet::new();
+            let calls = calls.iter().filter_map(call).filter(|call| seen.insert(call.id.clone()));
+            calls.map(|call| DueCall::from(&call)).collect()
+        }
         (one, _) => call(one).iter().map(DueCall::from).collect(),
     }
 }
@@ -109,4 +115,23 @@ fn unreadable(call: &InvalidToolCall) -> Option<DueCall> {
     let reason = call.error.clone().unwrap_or_else(|| "the arguments are not a JSON object".to_owned());
     let name = call.name.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown_tool".to_owned());
     Some(DueCall { call: Arc::new(ToolCall::new(id, name, Map::new())), unreadable: Some(reason), answers: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn two_calls_with_one_id_are_one() {
+        let call = |name: &str| json!({"id": "a", "name": name, "args": {}});
+        let answer = json!({"type": "ai", "content": "", "tool_calls": [call("f"), call("g")]});
+        let messages = [Message::coerce(answer.clone()).unwrap()];
+        let names = |calls: Vec<DueCall>| calls.into_iter().map(|due| due.call.name.clone()).collect::<Vec<_>>();
+        assert_eq!(last_answer(&messages).unwrap().open_ids().collect::<Vec<_>>(), ["a"]);
+        assert_eq!(names(calls_without_result(&messages)), ["f"]);
+        assert_eq!(names(calls_in(&json!([call("f"), call("g")]))), ["f"]);
+        assert_eq!(names(calls_in(&json!({"messages": [answer]}))), ["f"]);
+    }
 }

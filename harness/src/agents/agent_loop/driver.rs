@@ -125,7 +125,8 @@ impl Driver {
         let known = |message: &Message| self.state.messages().iter().rev().any(|held| held.id == message.id);
         let joining: Vec<Message> = update.messages.iter().filter(|message| is_visible(message) && !known(message)).cloned().collect();
         self.reduce(vec![update.clone()])?;
-        self.stop_reason = outcome.stop_reason.or(self.stop_reason.take());
+        // What was cut first is why the rest is missing.
+        self.stop_reason = self.stop_reason.take().or(outcome.stop_reason);
         self.node = self.machine.node().to_owned();
         self.machine.hook_done(outcome.jump, &self.state);
         for message in joining {
@@ -217,6 +218,7 @@ impl Driver {
             state: self.state.clone(),
             next: self.machine.due(&self.state),
             machine: self.machine.save(),
+            steps: self.machine.steps(),
             checkpoint,
         }));
         self.step += i64::from(checkpoint);

@@ -141,7 +141,7 @@ impl LoopMachine {
     pub fn hook_done(&mut self, jump: Option<Jump>, state: &ThreadState) {
         let Place::Hook(phase, nth) = self.place else { return };
         let next = match jump {
-            Some(Jump::Model) => self.nodes.loop_entry(),
+            Some(Jump::Model | Jump::Again) => self.nodes.loop_entry(),
             Some(Jump::Tools) if !calls_without_result(state.messages()).is_empty() => Place::Tools,
             // After the last phase begins there is nothing left to end.
             Some(Jump::End) if phase == Phase::AfterAgent => Place::End,
@@ -149,6 +149,9 @@ impl LoopMachine {
             Some(Jump::Tools) | None => self.nodes.hook_or(phase, nth + 1, || self.after_phase(phase, state)),
         };
         self.advance(next);
+        if jump == Some(Jump::Again) {
+            self.steps = 0;
+        }
     }
 
     /// The model has answered, and its answer is in `state`.

@@ -12,7 +12,7 @@ use crate::ids::IdSource;
 use crate::messages::{Message, MessageAccumulator};
 use crate::middlewares::ModelEnd;
 use crate::middlewares::summarization::View;
-use crate::models::{ModelError, ModelErrorKind, ModelRequest, Retry, stream_with_retry};
+use crate::models::{ModelError, ModelErrorKind, ModelRequest, Retry, ToolSchema, stream_with_retry};
 use crate::runtime::agent::{AgentEvent, MessageMeta, ModelCallRecord, RunContext};
 use crate::state::ThreadState;
 
@@ -70,13 +70,20 @@ impl<'a> Provider<'a> {
 }
 
 impl Assembly {
+    /// The tools that the model is told of.
+    fn offered(&self, state: &ThreadState) -> Arc<[ToolSchema]> {
+        let Some(deferred) = self.tools.deferred() else { return self.schemas.clone() };
+        let promoted = deferred.promoted(state);
+        self.schemas.iter().filter(|schema| promoted.contains(&schema.name) || !deferred.has(&schema.name)).cloned().collect()
+    }
+
     /// The question that `state` puts to the model.
     pub(super) fn request(&self, state: &ThreadState, ctx: &RunContext) -> ModelRequest {
         ModelRequest {
             message_id: ctx.ids.message_id(),
             system: self.system.clone(),
             messages: View::of(state).messages(),
-            tools: self.schemas.clone(),
+            tools: self.offered(state),
             thinking: self.settings.thinking,
             reasoning_effort: self.settings.reasoning_effort.clone(),
             overrides: self.settings.overrides.clone(),

@@ -170,6 +170,10 @@ struct Registered<'a>(&'a ToolRegistry);
 impl ToolEnd for Registered<'_> {
     fn call<'a>(&'a self, call: &'a ToolCall, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         match self.0.get(&call.name) {
+            Some(_) if self.0.deferred().is_some_and(|deferred| deferred.hides(&call.name, &ctx.state)) => {
+                let text = format!("Error: {0} is not loaded. Load it with tool_search (select:{0}), then call it.", call.name);
+                async { Err(ToolError::ForModel(text)) }.boxed()
+            }
             Some(tool) => once::make(&**tool, call, ctx).boxed(),
             None => {
                 let names: Vec<&str> = self.0.names().collect();

@@ -5,8 +5,3 @@ mod suggest;
 
 pub use polish::Polisher;
 pub use suggest::{Said, Suggester};
-
-/// Text that becomes part of a block of ours.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}

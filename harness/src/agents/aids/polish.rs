@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use super::escaped;
-use crate::clock::Clock;
-use crate::ids::IdSource;
+use crate::messages::marks::escaped;
 use crate::models::{AsideModels, Asker, ModelError, Question};
 
 /// How long a model may take.
@@ -26,11 +24,10 @@ pub struct Polisher {
 
 impl Polisher {
     /// The draft in better words. `locale` is the language of the user's interface.
-    pub async fn polish(&self, draft: &str, locale: Option<&str>, clock: &dyn Clock, ids: &dyn IdSource) -> Result<String, ModelError> {
+    pub async fn polish(&self, draft: &str, locale: Option<&str>, asker: Asker<'_>) -> Result<String, ModelError> {
         let question =
             Question { models: self.model.as_deref().into_iter().collect(), system: SYSTEM, prompt: prompt(draft, locale), limit: LIMIT };
-        let asker = Asker { caller: "middleware:input_polish", clock, ids, sink: None };
-        let answer = self.models.ask(&question, asker).await?;
+        let answer = self.models.ask(&question, asker.called("middleware:input_polish")).await?;
         Ok(unframed(&answer.text))
     }
 }

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::escaped;
-use crate::clock::Clock;
-use crate::ids::IdSource;
+use crate::messages::marks::escaped;
 use crate::models::{AsideModels, Asker, Question};
 
 /// How long a model may take.
@@ -36,14 +34,13 @@ pub struct Suggester {
 
 impl Suggester {
     /// Up to `wanted` questions; none when no model has any.
-    pub async fn suggest(&self, said: &[Said], wanted: usize, model: Option<&str>, clock: &dyn Clock, ids: &dyn IdSource) -> Vec<String> {
+    pub async fn suggest(&self, said: &[Said], wanted: usize, model: Option<&str>, asker: Asker<'_>) -> Vec<String> {
         let wanted = wanted.min(self.most);
         if wanted == 0 || said.iter().all(|said| said.text.trim().is_empty()) {
             return Vec::new();
         }
         let question = Question { models: model.into_iter().collect(), system: SYSTEM, prompt: prompt(said, wanted), limit: LIMIT };
-        let asker = Asker { caller: "middleware:suggestions", clock, ids, sink: None };
-        let answer = self.models.ask(&question, asker).await;
+        let answer = self.models.ask(&question, asker.called("middleware:suggestions")).await;
         answer.map(|answer| parse(&answer.text, wanted)).unwrap_or_default()
     }
 }

@@ -1,6 +1,6 @@
 //! Users' agents for as long as the process lives.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -10,8 +10,9 @@ use super::port::{AgentName, CustomAgent, CustomAgentError, CustomAgents};
 /// Keeps agents in memory.
 #[derive(Debug, Default)]
 pub struct MemoryCustomAgents {
-    agents: Mutex<HashMap<(String, AgentName), CustomAgent>>,
+    agents: Mutex<BTreeMap<(String, AgentName), CustomAgent>>,
     souls: Mutex<HashMap<String, String>>,
+    profiles: Mutex<HashMap<String, String>>,
 }
 
 #[async_trait]
@@ -20,9 +21,29 @@ impl CustomAgents for MemoryCustomAgents {
         Ok(self.agents.lock().get(&(user.to_owned(), name.clone())).cloned())
     }
 
-    async fn save(&self, user: &str, name: &AgentName, agent: &CustomAgent) -> Result<(), CustomAgentError> {
-        self.agents.lock().insert((user.to_owned(), name.clone()), agent.clone());
-        Ok(())
+    async fn list(&self, user: &str) -> Result<Vec<(AgentName, CustomAgent)>, CustomAgentError> {
+        let agents = self.agents.lock();
+        let own = agents.iter().filter(|((of, _), _)| of == user);
+        Ok(own.map(|((_, name), agent)| (name.clone(), agent.clone())).collect())
+    }
+
+    async fn swap(
+        &self,
+        user: &str,
+        name: &AgentName,
+        held: Option<&CustomAgent>,
+        new: Option<&CustomAgent>,
+    ) -> Result<bool, CustomAgentError> {
+        let mut agents = self.agents.lock();
+        let key = (user.to_owned(), name.clone());
+        if agents.get(&key) != held {
+            return Ok(false);
+        }
+        match new {
+            Some(new) => agents.insert(key, new.clone()),
+            None => agents.remove(&key),
+        };
+        Ok(true)
     }
 
     async fn default_soul(&self, user: &str) -> Result<String, CustomAgentError> {
@@ -33,10 +54,21 @@ impl CustomAgents for MemoryCustomAgents {
         self.souls.lock().insert(user.to_owned(), soul.to_owned());
         Ok(())
     }
+
+    async fn profile(&self, user: &str) -> Result<String, CustomAgentError> {
+        Ok(self.profiles.lock().get(user).cloned().unwrap_or_default())
+    }
+
+    async fn save_profile(&self, user: &str, profile: &str) -> Result<(), CustomAgentError> {
+        self.profiles.lock().insert(user.to_owned(), profile.to_owned());
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::testkit::custom_agents;
 
@@ -44,5 +76,7 @@ mod tests {
     async fn all_promises_are_kept() {
         custom_agents::what_is_saved_is_read_as_it_was(&MemoryCustomAgents::default()).await;
         custom_agents::nobody_sees_anothers(&MemoryCustomAgents::default()).await;
+        custom_agents::all_are_listed_by_name(&MemoryCustomAgents::default()).await;
+        custom_agents::no_change_is_lost(Arc::new(MemoryCustomAgents::default())).await;
     }
 }

@@ -2,14 +2,19 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::port::{AgentName, CustomAgent, CustomAgents};
+use super::change::{change, change_default_soul};
+use super::port::{AgentName, CustomAgent, CustomAgentError, CustomAgents};
+use crate::state::StateUpdate;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
 /// The option that names the agent.
 pub(crate) const AGENT_NAME: &str = "agent_name";
+/// The channel that tells clients which agent was made.
+const CREATED_AGENT_NAME: &str = "created_agent_name";
 /// What models write when they mean that something is absent.
 const ABSENT: [&str; 3] = ["null", "none", "undefined"];
 
@@ -52,16 +57,22 @@ impl Tool for SetupAgent {
             return Err(ToolError::for_model("Error: the soul is empty; write down who the agent is."));
         }
         let user = &ctx.run.actor.user_id;
-        let Some(name) = ctx.run.option_str(AGENT_NAME).filter(|name| !name.is_empty()) else {
-            self.agents.save_default_soul(user, &args.soul).await.map_err(told)?;
+        let Some(name) = named(ctx) else {
+            change_default_soul(&*self.agents, user, &args.soul).await?;
             return Ok("The soul of the assistant is saved; it counts from the next message on.".into());
         };
         let name = AgentName::parse(name).map_err(told)?;
-        let known = self.agents.get(user, &name).await.map_err(told)?.filter(|agent| !agent.shared).unwrap_or_default();
-        let skills = args.skills.or(known.skills.clone());
-        let agent = CustomAgent { soul: args.soul, description: args.description, skills, ..known };
-        self.agents.save(user, &name, &agent).await.map_err(told)?;
-        Ok(format!("The agent {name} is saved.").into())
+        if name.is_reserved() {
+            return Err(told(format_args!("no agent can be called {name}; ask the user for another name.")));
+        }
+        let described = |known: Option<CustomAgent>| {
+            let known = known.filter(|agent| !agent.shared).unwrap_or_default();
+            let skills = args.skills.clone().or(known.skills.clone());
+            Ok::<_, ToolError>(Some(CustomAgent { soul: args.soul.clone(), description: args.description.clone(), skills, ..known }))
+        };
+        change(&*self.agents, user, &name, described).await?;
+        let update = StateUpdate::channel(CREATED_AGENT_NAME, name.as_str().into());
+        Ok(ToolOutput { update, ..format!("The agent {name} is saved.").into() })
     }
 }
 
@@ -108,46 +119,55 @@ impl Tool for UpdateAgent {
 
     async fn call(&self, args: UpdateAgentArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let user = &ctx.run.actor.user_id;
-        let name = ctx.run.option_str(AGENT_NAME).unwrap_or_default();
-        let name = AgentName::parse(name).map_err(told)?;
-        let known = self.agents.get(user, &name).await.map_err(told)?;
-        let Some(known) = known.filter(|agent| !agent.shared) else {
-            return Err(ToolError::for_model(format!("Error: {name} is no agent of this user and cannot be changed.")));
-        };
-        let (agent, changed) = changed(known, args, &self.models)?;
-        if changed.is_empty() {
+        let name = AgentName::parse(named(ctx).unwrap_or_default()).map_err(told)?;
+        let what = Mutex::default();
+        change(&*self.agents, user, &name, |known| {
+            let Some(known) = known.filter(|agent| !agent.shared) else {
+                return Err(ToolError::for_model(format!("Error: {name} is no agent of this user and cannot be changed.")));
+            };
+            let (agent, changed) = changed(known, &args, &self.models)?;
+            *what.lock() = changed;
+            Ok(Some(agent))
+        })
+        .await?;
+        let what = what.into_inner();
+        if what.is_empty() {
             return Ok("Nothing was to be changed.".into());
         }
-        self.agents.save(user, &name, &agent).await.map_err(told)?;
-        Ok(format!("Changed: {}. It counts from the next message on.", changed.join(", ")).into())
+        Ok(format!("Changed: {}. It counts from the next message on.", what.join(", ")).into())
     }
 }
 
+/// The agent that the run names.
+fn named(ctx: &ToolContext) -> Option<&str> {
+    ctx.run.option_str(AGENT_NAME).map(str::trim).filter(|name| !name.is_empty())
+}
+
 /// The agent with what was said, and the names of what is different.
-fn changed(mut agent: CustomAgent, args: UpdateAgentArgs, models: &[String]) -> Result<(CustomAgent, Vec<&'static str>), ToolError> {
-    let present = |text: Option<String>| text.filter(|text| !ABSENT.contains(&text.trim().to_ascii_lowercase().as_str()));
+fn changed(mut agent: CustomAgent, args: &UpdateAgentArgs, models: &[String]) -> Result<(CustomAgent, Vec<&'static str>), ToolError> {
+    let present = |text: &Option<String>| text.clone().filter(|text| !ABSENT.contains(&text.trim().to_ascii_lowercase().as_str()));
     let mut changed = Vec::new();
-    if let Some(soul) = present(args.soul).filter(|soul| *soul != agent.soul) {
+    if let Some(soul) = present(&args.soul).filter(|soul| *soul != agent.soul) {
         if soul.trim().is_empty() {
             return Err(ToolError::for_model("Error: the soul cannot be empty; leave it out to keep it."));
         }
         agent.soul = soul;
         changed.push("soul");
     }
-    if let Some(model) = present(args.model).filter(|model| agent.model.as_ref() != Some(model)) {
+    if let Some(model) = present(&args.model).filter(|model| agent.model.as_ref() != Some(model)) {
         if !models.contains(&model) {
             return Err(ToolError::for_model(format!("Error: there is no model {model:?}; the models are: {}.", models.join(", "))));
         }
         agent.model = Some(model);
         changed.push("model");
     }
-    if let Some(description) = present(args.description).filter(|description| *description != agent.description) {
+    if let Some(description) = present(&args.description).filter(|description| *description != agent.description) {
         agent.description = description;
         changed.push("description");
     }
-    for (key, new, held) in [("skills", args.skills, &mut agent.skills), ("tool_groups", args.tool_groups, &mut agent.tool_groups)] {
-        if new.is_some() && new != *held {
-            *held = new;
+    for (key, new, held) in [("skills", &args.skills, &mut agent.skills), ("tool_groups", &args.tool_groups, &mut agent.tool_groups)] {
+        if new.is_some() && new != held {
+            held.clone_from(new);
             changed.push(key);
         }
     }
@@ -156,6 +176,12 @@ fn changed(mut agent: CustomAgent, args: UpdateAgentArgs, models: &[String]) -> 
 
 fn told(error: impl std::fmt::Display) -> ToolError {
     ToolError::for_model(format!("Error: {error}"))
+}
+
+impl From<CustomAgentError> for ToolError {
+    fn from(error: CustomAgentError) -> Self {
+        told(error)
+    }
 }
 
 #[cfg(test)]
@@ -168,17 +194,17 @@ mod tests {
         let models = ["big".to_owned()];
         let text = |text: &str| Some(text.to_owned());
         let said = UpdateAgentArgs { soul: text("wild"), description: text("None"), model: text("big"), ..UpdateAgentArgs::default() };
-        let (new, what) = changed(agent(), said, &models).unwrap();
+        let (new, what) = changed(agent(), &said, &models).unwrap();
         assert_eq!((new.soul.as_str(), new.description.as_str(), new.model.as_deref()), ("wild", "d", Some("big")));
         assert_eq!(what, ["soul", "model"]);
-        assert!(changed(agent(), UpdateAgentArgs { soul: text("calm"), ..UpdateAgentArgs::default() }, &models).unwrap().1.is_empty());
+        assert!(changed(agent(), &UpdateAgentArgs { soul: text("calm"), ..UpdateAgentArgs::default() }, &models).unwrap().1.is_empty());
         for args in [
             UpdateAgentArgs { soul: text("  "), ..UpdateAgentArgs::default() },
             UpdateAgentArgs { model: text("huge"), ..UpdateAgentArgs::default() },
         ] {
-            assert!(changed(agent(), args, &models).is_err());
+            assert!(changed(agent(), &args, &models).is_err());
         }
         let none = UpdateAgentArgs { skills: Some(vec![]), ..UpdateAgentArgs::default() };
-        assert_eq!(changed(agent(), none, &models).unwrap().0.skills, Some(vec![]));
+        assert_eq!(changed(agent(), &none, &models).unwrap().0.skills, Some(vec![]));
     }
 }

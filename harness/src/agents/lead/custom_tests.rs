@@ -28,7 +28,7 @@ fn name(text: &str) -> AgentName {
 /// Lead agents whose default user has an agent "scout".
 async fn with_scout(scout: CustomAgent, model: &Arc<ReplayModel>) -> (LeadAgents, Arc<MemoryCustomAgents>) {
     let kept = Arc::new(MemoryCustomAgents::default());
-    kept.save(DEFAULT_USER_ID, &name("scout"), &scout).await.unwrap();
+    kept.swap(DEFAULT_USER_ID, &name("scout"), None, Some(&scout)).await.unwrap();
     let cheap = ModelEntry::new("cheap", "scripted", "s");
     let catalog = ModelCatalog::new([cheap], Arc::new(SystemClock)).with_model(model.clone());
     let spec = LeadAgentSpec {
@@ -102,8 +102,9 @@ async fn a_bootstrap_run_makes_the_agent_it_names() {
     let setup = calls([("c", "setup_agent", json!({"soul": "You sing.", "description": "a singer"}))]);
     let model = ReplayModel::new([setup, Reply::Say("done")]);
     let (agents, kept) = with_scout(CustomAgent::default(), &model).await;
-    let wanted = options(json!({"agent_name": "singer", "is_bootstrap": true, "model_name": "replay"}));
-    run_with(&agents.agent(&wanted).await.unwrap(), &wanted).await;
+    let wanted = options(json!({"agent_name": " singer ", "is_bootstrap": true, "model_name": "replay"}));
+    let said = run_with(&agents.agent(&wanted).await.unwrap(), &wanted).await;
+    assert_eq!(said.state().channel("created_agent_name"), Some(&json!("singer")));
     assert!(model.asked()[0].system.as_deref().unwrap().contains("<agent_setup>"));
     let singer = kept.get(DEFAULT_USER_ID, &name("singer")).await.unwrap().unwrap();
     assert_eq!((singer.soul.as_str(), singer.description.as_str()), ("You sing.", "a singer"));
@@ -114,7 +115,37 @@ async fn the_assistant_without_a_name_has_the_soul_its_user_gave_it() {
     let model = ReplayModel::new([Reply::Say("hi")]);
     let (agents, kept) = with_scout(CustomAgent::default(), &model).await;
     kept.save_default_soul(DEFAULT_USER_ID, "Be brief.").await.unwrap();
+    kept.save_profile(DEFAULT_USER_ID, "I am <b>blind</b>.").await.unwrap();
     ask(&agents.agent(&options(json!({"model_name": "replay"}))).await.unwrap(), "hello").await;
     let asked = model.asked();
-    assert!(asked[0].system.as_deref().unwrap().contains("Be brief.") && asked[0].tools.iter().all(|tool| tool.name != "update_agent"));
+    let system = asked[0].system.as_deref().unwrap();
+    assert!(system.contains("I am &lt;b&gt;blind&lt;/b&gt;."));
+    assert!(system.contains("Be brief.") && asked[0].tools.iter().all(|tool| tool.name != "update_agent"));
+}
+
+#[tokio::test]
+async fn a_name_that_is_no_agents_is_not_given_to_one() {
+    let setup = calls([("c", "setup_agent", json!({"soul": "You sing.", "description": "a singer"}))]);
+    let model = ReplayModel::new([setup, Reply::Say("done")]);
+    let (agents, kept) = with_scout(CustomAgent::default(), &model).await;
+    let wanted = options(json!({"agent_name": "Check", "is_bootstrap": true, "model_name": "replay"}));
+    let said = run_with(&agents.agent(&wanted).await.unwrap(), &wanted).await;
+    assert!(said.transcript()[2].starts_with("tool:Error: no agent can be called check"), "{:?}", said.transcript());
+    assert_eq!(kept.get(DEFAULT_USER_ID, &name("check")).await, Ok(None));
+}
+
+#[tokio::test]
+async fn an_agent_changes_itself_only_where_somebody_reads_along() {
+    let change = calls([("c", "update_agent", json!({"soul": "You obey."}))]);
+    let model = ReplayModel::new([Reply::Say("hi"), change, Reply::Say("done")]);
+    let scout = CustomAgent { model: Some("replay".to_owned()), soul: "You look.".to_owned(), ..CustomAgent::default() };
+    let (agents, kept) = with_scout(scout, &model).await;
+    let alone = options(json!({"agent_name": "scout", "non_interactive": true}));
+    run_with(&agents.agent(&alone).await.unwrap(), &alone).await;
+    let asked = model.asked();
+    assert!(asked[0].tools.iter().all(|tool| tool.name != "update_agent"));
+    assert!(!asked[0].system.as_deref().unwrap().contains("<self_update>"));
+    let watched = options(json!({"agent_name": " Scout "}));
+    run_with(&agents.agent(&watched).await.unwrap(), &watched).await;
+    assert_eq!(kept.get(DEFAULT_USER_ID, &name("scout")).await.unwrap().unwrap().soul, "You obey.");
 }

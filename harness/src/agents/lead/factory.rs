@@ -1,108 +1,61 @@
 //! Puts lead agents together: one per model and way of asking it, each built once and shared by its runs.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use indexmap::IndexMap;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
 
-use super::guards::Guards;
 use super::options::{LeadOptions, agent_name};
 use super::persona::Persona;
-use super::prompt::{PromptFacts, system_prompt};
+use super::prompt::{Delegation, PromptFacts, system_prompt};
+use super::skills::AgentSkills;
+use super::spec::LeadAgentSpec;
 use crate::agents::AgentBuilder;
 use crate::agents::agent_loop::{ModelSettings, Patience};
 use crate::agents::catalog::AgentSource;
-use crate::agents::custom::{AgentName, CustomAgent, CustomAgentError, CustomAgents, ModelOverrides, SetupAgent, UpdateAgent};
-use crate::config::{SummarizationConfig, TitleConfig};
-use crate::memory::{Memories, MemoryRules};
+use crate::agents::custom::{AgentName, CustomAgent, CustomAgentError, ModelOverrides, SetupAgent, UpdateAgent};
 use crate::middlewares::summarization::Compactor;
 use crate::middlewares::{
-    ClarificationMiddleware, DanglingToolCallMiddleware, LlmErrorMiddleware, MemoryMiddleware, Middleware, SummarizationMiddleware, TASK,
-    ThreadDataMiddleware, TitleMiddleware, TodoMiddleware, ToolErrorMiddleware, UploadsMiddleware, ViewImageMiddleware, order,
+    ClarificationMiddleware, DanglingToolCallMiddleware, GoalMiddleware, LlmErrorMiddleware, MemoryMiddleware, Middleware,
+    SkillsMiddleware, SummarizationMiddleware, ThreadDataMiddleware, TitleMiddleware, TodoMiddleware, ToolErrorMiddleware,
+    UploadsMiddleware, ViewImageMiddleware, order,
 };
-use crate::models::{AsideModels, Breakers, ModelCatalog, RetryPolicy};
 use crate::runtime::actor_context::effective_user_id;
 use crate::runtime::agent::{Agent, UnknownAssistant};
-use crate::sandbox::FileHome;
-use crate::tools::builtins::{ASK_CLARIFICATION, AskClarification, ViewImage, WriteTodos};
-use crate::tools::{ToolRegistry, erase};
+use crate::subagents::{Crew, CrewSpec, TaskTool, crew_for, kinds};
+use crate::tools::builtins::{ASK_CLARIFICATION, AskClarification, DescribeSkill, ListUploadedFiles, VIEW_IMAGE, ViewImage, WriteTodos};
+use crate::tools::live::add_live;
+use crate::tools::{ToolRegistry, ToolSet, erase};
 
 /// The lead agent's name as an assistant.
 pub const LEAD_AGENT: &str = "lead_agent";
 /// Agents kept at most. Options are free text, so their combinations have no end.
 const MOST_KEPT: usize = 64;
 
-/// What lead agents are made of.
-#[derive(Debug, Clone)]
-pub struct LeadAgentSpec {
-    /// Whom the user talks with.
-    pub display_name: String,
-    /// The models; the first is the default.
-    pub models: Arc<ModelCatalog>,
-    /// When failed model calls are made again.
-    pub retry: RetryPolicy,
-    /// The models' circuits.
-    pub breakers: Arc<Breakers>,
-    /// The tools, `ask_clarification` aside.
-    pub tools: ToolRegistry,
-    /// The group of each configured tool.
-    pub tool_groups: HashMap<String, String>,
-    /// Where agents that users make are kept, when there is such a place.
-    pub custom: Option<Arc<dyn CustomAgents>>,
-    /// The threads' files, when there are any.
-    pub files: Option<FileHome>,
-    /// How conversations are named.
-    pub title: TitleConfig,
-    /// What watches over its runs.
-    pub guards: Guards,
-    /// How conversations are shortened that outgrow their model.
-    pub summarization: SummarizationConfig,
-    /// What is remembered about users, if anything is.
-    pub memory: Option<(Memories, MemoryRules)>,
-    /// Further middlewares; they take their places by name.
-    pub middlewares: Vec<Arc<dyn Middleware>>,
-}
+/// Agents by what they are built for, the one that was wanted last behind all others.
+type Recent = IndexMap<BuildKey, Arc<dyn Agent>>;
 
-impl LeadAgentSpec {
-    /// A lead agent with these models and no tools of its own.
-    pub fn new(models: Arc<ModelCatalog>) -> Self {
-        Self {
-            display_name: "DeerFlow".to_owned(),
-            models,
-            retry: RetryPolicy::default(),
-            breakers: Arc::default(),
-            tools: ToolRegistry::new(),
-            tool_groups: HashMap::new(),
-            custom: None,
-            files: None,
-            title: TitleConfig::default(),
-            guards: Guards::default(),
-            summarization: SummarizationConfig::default(),
-            memory: None,
-            middlewares: Vec::new(),
-        }
-    }
-
-    /// The same models, to be asked by the framework itself.
-    fn aside(&self) -> AsideModels {
-        AsideModels { catalog: self.models.clone(), breakers: self.breakers.clone(), retry: self.retry }
-    }
-}
+/// What an agent is built for: options, a digest of what its user made of it and of its skills, and the version of the tools that
+/// come and go.
+type BuildKey = (LeadOptions, String, u64);
 
 /// The lead agents of one configuration.
 #[derive(Debug)]
 pub struct LeadAgents {
     spec: LeadAgentSpec,
-    /// By options and by what the agent's user made of it.
-    built: Mutex<HashMap<(LeadOptions, String), Arc<dyn Agent>>>,
+    /// How many subagents of all of them may be at work.
+    room: Arc<Semaphore>,
+    built: Mutex<Recent>,
 }
 
 impl LeadAgents {
     /// Agents of this make.
     pub fn new(spec: LeadAgentSpec) -> Self {
-        Self { spec, built: Mutex::default() }
+        let room = Arc::new(Semaphore::new(spec.guards.subagents.max_running.max(1)));
+        Self { spec, room, built: Mutex::default() }
     }
 
     /// Who the run is with: the custom agent that it names, or the agent without a name as its user wants it.
@@ -111,17 +64,24 @@ impl LeadAgents {
         let Some(agents) = self.spec.custom.as_ref().filter(|_| !bootstrap) else { return Ok(Persona::default()) };
         let user = effective_user_id();
         let unusable = |name: String| move |error: CustomAgentError| UnknownAssistant::Unusable { name, reason: error.to_string() };
+        let profile = agents.profile(&user).await.map_err(unusable(LEAD_AGENT.to_owned()))?;
         let Some(name) = name else {
             let soul = agents.default_soul(&user).await.map_err(unusable(LEAD_AGENT.to_owned()))?;
-            return Ok(Persona { name: None, agent: CustomAgent { soul, ..CustomAgent::default() } });
+            return Ok(Persona { name: None, agent: CustomAgent { soul, ..CustomAgent::default() }, profile });
         };
         match agents.get(&user, &name).await.map_err(unusable(name.to_string()))? {
-            Some(agent) => Ok(Persona { name: Some(name), agent }),
+            Some(agent) => Ok(Persona { name: Some(name), agent, profile }),
             None => Err(UnknownAssistant::NotFound(name.to_string())),
         }
     }
 
-    fn build(&self, options: &LeadOptions, persona: &Persona) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+    fn build(
+        &self,
+        options: &LeadOptions,
+        persona: &Persona,
+        skills: &AgentSkills,
+        live: &ToolSet,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         let spec = &self.spec;
         if let Some(name) = options.model.as_deref().filter(|name| spec.models.entry(name).is_none()) {
             return Err(UnknownAssistant::UnknownModel(name.to_owned()));
@@ -139,20 +99,32 @@ impl LeadAgents {
             .map_err(|error| UnknownAssistant::Unusable { name: LEAD_AGENT.to_owned(), reason: error.to_string() })?;
         let name = model.info().name.clone();
         let supports_thinking = spec.models.entry(&name).is_some_and(|entry| entry.supports_thinking);
-        let tools = self.tools(options, persona, model.info().supports_vision);
+        let shared = self.shared_tools(persona);
+        let crew = self.crew(options, &name, &shared, live, skills);
+        let delegation = crew.as_ref().zip(options.tasks).map(|(crew, limits)| Delegation {
+            kinds: crew.kinds().collect(),
+            at_once: limits.at_once,
+            in_a_run: limits.in_a_run.unwrap_or(spec.guards.subagents.max_total_per_run),
+        });
+        let mut tools = self.tools(shared, crew.clone(), options, persona, skills, model.info().supports_vision);
+        add_live(&mut tools, live, &spec.tool_search, |_| true);
+        let told = skills.section(spec.defers_skills);
         let facts = PromptFacts {
             name: persona.name.as_ref().map_or(&*spec.display_name, AgentName::as_str),
             soul: &persona.agent.soul,
+            profile: &persona.profile,
             makes_agent: tools.get("setup_agent").is_some(),
             can_change_itself: tools.get("update_agent").is_some(),
             can_ask: tools.get(ASK_CLARIFICATION).is_some(),
+            skills: told.as_deref().filter(|_| tools.get("read_file").is_some()),
             has_files: spec.files.is_some(),
             plans: options.plan_mode,
-            most_tasks: tools.get(TASK).map(|_| spec.guards.subagents.max_total_per_run),
+            delegation,
             tools: tools.names().collect(),
+            deferred: tools.deferred().map(|deferred| deferred.names().collect()).unwrap_or_default(),
         };
         let prompt = system_prompt(&facts);
-        let middlewares = self.middlewares(options, &name, &tools);
+        let middlewares = self.middlewares(options, persona, skills, &name, &tools);
         Ok(AgentBuilder::new(model)
             .name(persona.name.as_ref().map_or(LEAD_AGENT, AgentName::as_str))
             .system_prompt(prompt)
@@ -168,15 +140,60 @@ impl LeadAgents {
             .build())
     }
 
-    /// The tools of one agent: the configured ones of its groups, and those that its run calls for.
-    fn tools(&self, options: &LeadOptions, persona: &Persona, sees: bool) -> ToolRegistry {
-        let spec = &self.spec;
-        let mut tools = spec.tools.clone();
+    /// The tools that an agent shares with those that it sets to work: the configured ones of its groups.
+    fn shared_tools(&self, persona: &Persona) -> ToolRegistry {
+        let mut tools = self.spec.tools.clone();
         if let Some(wanted) = &persona.agent.tool_groups {
-            tools.retain(|tool| spec.tool_groups.get(tool).is_none_or(|group| wanted.contains(group)));
+            tools.retain(|tool| self.spec.tool_groups.get(tool).is_none_or(|group| wanted.contains(group)));
+        }
+        tools
+    }
+
+    /// Whom an agent with this model may set to work, if its run wants that.
+    fn crew(&self, options: &LeadOptions, model: &str, tools: &ToolRegistry, live: &ToolSet, skills: &AgentSkills) -> Option<Crew> {
+        let spec = &self.spec;
+        let config = &spec.guards.subagents;
+        options.tasks.filter(|_| config.enabled && !options.bootstrap)?;
+        let crew = crew_for(
+            kinds(config, spec.summarization.enabled),
+            &CrewSpec {
+                models: spec.aside(),
+                inherited: model,
+                tools,
+                live,
+                tool_search: &spec.tool_search,
+                files: spec.files.as_ref(),
+                skills: spec.skills.as_ref().map(|all| (all, skills)),
+                defers_skills: spec.defers_skills,
+                guards: &spec.guards,
+                summarization: &spec.summarization,
+                middlewares: &spec.middlewares,
+                room: self.room.clone(),
+            },
+        );
+        Some(crew).filter(|crew| !crew.is_empty())
+    }
+
+    /// All tools of one agent: those that it shares, and those that its run calls for.
+    fn tools(
+        &self,
+        shared: ToolRegistry,
+        crew: Option<Crew>,
+        options: &LeadOptions,
+        persona: &Persona,
+        skills: &AgentSkills,
+        sees: bool,
+    ) -> ToolRegistry {
+        let spec = &self.spec;
+        let mut tools = shared;
+        if let Some(crew) = crew {
+            tools.add(erase(TaskTool::new(crew)));
         }
         if options.interactive {
             tools.add(erase(AskClarification));
+        }
+        if let Some(home) = &spec.files {
+            tools.add(erase(ListUploadedFiles { home: home.clone() }));
         }
         if let Some(home) = spec.files.as_ref().filter(|_| sees) {
             tools.add(erase(ViewImage { home: home.clone() }));
@@ -184,9 +201,13 @@ impl LeadAgents {
         if options.plan_mode {
             tools.add(erase(WriteTodos));
         }
+        if let Some(all) = spec.skills.as_ref().filter(|_| spec.defers_skills && !skills.is_empty()) {
+            tools.add(erase(DescribeSkill { skills: all.clone(), choice: skills.choice().clone() }));
+        }
         match &spec.custom {
             Some(agents) if options.bootstrap => tools.add(erase(SetupAgent { agents: agents.clone() })),
-            Some(agents) if persona.name.is_some() && !options.from_forge => {
+            // Where nobody reads along, a page that is read must not change for good who the agent is.
+            Some(agents) if persona.name.is_some() && options.interactive && !options.from_forge => {
                 let models = spec.models.facts().into_iter().map(|facts| facts.name).collect();
                 tools.add(erase(UpdateAgent { agents: agents.clone(), models }));
             }
@@ -196,7 +217,14 @@ impl LeadAgents {
     }
 
     /// The middlewares of agents with this model and these tools.
-    fn middlewares(&self, options: &LeadOptions, model: &str, tools: &ToolRegistry) -> Vec<Arc<dyn Middleware>> {
+    fn middlewares(
+        &self,
+        options: &LeadOptions,
+        persona: &Persona,
+        skills: &AgentSkills,
+        model: &str,
+        tools: &ToolRegistry,
+    ) -> Vec<Arc<dyn Middleware>> {
         let spec = &self.spec;
         let mut all: Vec<Arc<dyn Middleware>> = vec![
             Arc::new(ThreadDataMiddleware),
@@ -207,10 +235,15 @@ impl LeadAgents {
         ];
         if let Some(files) = &spec.files {
             all.push(Arc::new(UploadsMiddleware::new(files.clone())));
-            all.push(Arc::new(ViewImageMiddleware::new(files.clone())));
+            if tools.get(VIEW_IMAGE).is_some() {
+                all.push(Arc::new(ViewImageMiddleware::new(files.clone())));
+            }
         }
         if options.plan_mode {
             all.push(Arc::new(TodoMiddleware));
+        }
+        if let Some(all_skills) = &spec.skills {
+            all.push(Arc::new(SkillsMiddleware::new(all_skills.clone(), skills.choice().clone())));
         }
         if spec.summarization.enabled {
             let compactor = Compactor::new(&spec.summarization, spec.aside(), Some(model));
@@ -219,8 +252,10 @@ impl LeadAgents {
         if spec.title.enabled {
             all.push(Arc::new(TitleMiddleware::with_models(&spec.title, spec.aside())));
         }
+        all.push(Arc::new(GoalMiddleware::new(spec.aside(), model)));
         if let Some((memories, rules)) = &spec.memory {
-            all.push(Arc::new(MemoryMiddleware::new(memories.clone(), rules.clone())));
+            let agent = persona.name.as_ref().map(AgentName::to_string);
+            all.push(Arc::new(MemoryMiddleware::new(memories.clone(), rules.clone()).of_agent(agent)));
         }
         all.extend(spec.guards.middlewares(tools, spec.files.as_ref()));
         all.extend(spec.middlewares.iter().cloned());
@@ -237,17 +272,36 @@ impl AgentSource for LeadAgents {
     async fn agent(&self, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         let read = LeadOptions::read(options);
         let persona = self.persona(options, read.bootstrap).await?;
-        let key = (read.with_defaults_of(&persona.agent), persona.fingerprint());
-        if let Some(agent) = self.built.lock().get(&key) {
-            return Ok(agent.clone());
+        let skills = AgentSkills::of(&self.spec, &read, &persona).await;
+        let live = match &self.spec.live_tools {
+            Some(source) => source.tools().await,
+            None => Arc::default(),
+        };
+        let made = persona.fingerprint(&skills.section(false).unwrap_or_default());
+        let key = (read.with_defaults_of(&persona.agent), made, live.version());
+        if let Some(agent) = wanted_again(&mut self.built.lock(), &key) {
+            return Ok(agent);
         }
-        let agent = self.build(&key.0, &persona)?;
+        let agent = self.build(&key.0, &persona, &skills, &live)?;
         let mut built = self.built.lock();
-        if built.len() >= MOST_KEPT {
-            built.clear();
+        // No run asks for tools of another version any more.
+        built.retain(|(_, _, version), _| *version == live.version());
+        if let Some(twin) = wanted_again(&mut built, &key) {
+            return Ok(twin);
         }
-        Ok(built.entry(key).or_insert(agent).clone())
+        if built.len() >= MOST_KEPT {
+            built.shift_remove_index(0);
+        }
+        built.insert(key, agent.clone());
+        Ok(agent)
     }
+}
+
+/// The agent of this key, which is the last to go from now on.
+fn wanted_again(built: &mut Recent, key: &BuildKey) -> Option<Arc<dyn Agent>> {
+    let at = built.get_index_of(key)?;
+    built.move_index(at, built.len() - 1);
+    built.get(key).cloned()
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use crate::config::{
 use crate::middlewares::guardrail::policy_of;
 use crate::middlewares::{
     FinishGuardMiddleware, GuardrailMiddleware, InputSanitizationMiddleware, LoopDetectionMiddleware, Middleware,
-    ReadBeforeWriteMiddleware, SubagentLimitMiddleware, TASK, TokenBudgetMiddleware, TokenUsageMiddleware, ToolOutputBudgetMiddleware,
-    ToolResultSanitizationMiddleware,
+    ReadBeforeWriteMiddleware, SubagentLimitMiddleware, SubagentUsageMiddleware, TASK, TokenBudgetMiddleware, TokenUsageMiddleware,
+    ToolOutputBudgetMiddleware, ToolResultSanitizationMiddleware,
 };
 use crate::sandbox::FileHome;
 use crate::tools::ToolRegistry;
@@ -52,11 +52,16 @@ impl From<&AppConfig> for Guards {
 }
 
 impl Guards {
+    /// The same for a subagent that may cost so much. Nobody is shown what its answers were for.
+    pub(crate) fn of_subagent(&self, budget: &TokenBudgetConfig) -> Self {
+        Self { token_budget: budget.clone(), token_usage: TokenUsageConfig { enabled: false }, ..self.clone() }
+    }
+
     /// The guards that are on, for an agent with these tools.
-    pub(super) fn middlewares(&self, tools: &ToolRegistry, files: Option<&FileHome>) -> Vec<Arc<dyn Middleware>> {
+    pub(crate) fn middlewares(&self, tools: &ToolRegistry, files: Option<&FileHome>) -> Vec<Arc<dyn Middleware>> {
         let mut on: Vec<Arc<dyn Middleware>> = vec![
             Arc::new(InputSanitizationMiddleware),
-            Arc::new(ToolResultSanitizationMiddleware),
+            Arc::new(ToolResultSanitizationMiddleware::new(tools)),
             Arc::new(FinishGuardMiddleware { safety: self.safety_finish_reason.enabled }),
         ];
         if self.guardrails.enabled {
@@ -73,6 +78,9 @@ impl Guards {
             on.push(Arc::new(TokenUsageMiddleware));
         }
         if tools.get(TASK).is_some() {
+            if self.token_usage.enabled {
+                on.push(Arc::new(SubagentUsageMiddleware));
+            }
             on.push(Arc::new(SubagentLimitMiddleware { max_total: self.subagents.max_total_per_run }));
         }
         if self.loop_detection.enabled {

@@ -6,10 +6,15 @@ mod options;
 mod persona;
 mod prompt;
 mod sections;
+mod skills;
+mod spec;
 
 #[cfg(test)]
 mod custom_tests;
 
-pub use factory::{LEAD_AGENT, LeadAgentSpec, LeadAgents};
+pub use factory::{LEAD_AGENT, LeadAgents};
 pub use guards::Guards;
-pub use prompt::{PromptFacts, system_prompt};
+pub use prompt::{Delegation, PromptFacts, system_prompt};
+pub(crate) use sections::deferred_tools;
+pub use skills::AgentSkills;
+pub use spec::LeadAgentSpec;

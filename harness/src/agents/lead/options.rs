@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::agents::custom::{AgentName, CustomAgent, InvalidAgentName};
+use crate::middlewares::TaskLimits;
 
 /// The options that call for an agent of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -15,6 +16,8 @@ pub(super) struct LeadOptions {
     pub(super) reasoning_effort: Option<String>,
     /// Whether the agent plans with a todo list.
     pub(super) plan_mode: bool,
+    /// How many tasks the agent may hand to others, if any.
+    pub(super) tasks: Option<TaskLimits>,
     /// Whether somebody is there to answer questions.
     pub(super) interactive: bool,
     /// Whether the run is to make an agent, rather than to be one.
@@ -31,6 +34,7 @@ impl LeadOptions {
             thinking: flag("thinking_enabled"),
             reasoning_effort: text(options, "reasoning_effort"),
             plan_mode: flag("is_plan_mode").unwrap_or(false),
+            tasks: flag("subagent_enabled").unwrap_or(false).then(|| TaskLimits::read(options)),
             interactive: !flag("non_interactive").unwrap_or(false),
             bootstrap: flag("is_bootstrap").unwrap_or(false),
             from_forge: text(options, "channel_name").as_deref() == Some("github"),

@@ -11,15 +11,17 @@ pub(super) struct Persona {
     pub(super) name: Option<AgentName>,
     /// What makes it what it is.
     pub(super) agent: CustomAgent,
+    /// What its user says of themselves.
+    pub(super) profile: String,
 }
 
 impl Persona {
-    /// Tells personas apart: the same for the same content, whoever made it.
-    pub(super) fn fingerprint(&self) -> String {
+    /// Tells personas with what they are told of their skills apart: the same for the same content, whoever made it.
+    pub(super) fn fingerprint(&self, skills: &str) -> String {
         let name = self.name.as_ref().map_or("", AgentName::as_str);
         let keys = serde_json::to_vec(&self.agent).unwrap_or_default();
         let mut digest = Sha256::new_with_prefix(name);
-        for part in [&[0][..], &keys, &[0], self.agent.soul.as_bytes()] {
+        for part in [&[0][..], &keys, &[0], self.agent.soul.as_bytes(), &[0], self.profile.as_bytes(), &[0], skills.as_bytes()] {
             digest.update(part);
         }
         hex::encode(digest.finalize())

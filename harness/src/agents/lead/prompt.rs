@@ -3,6 +3,7 @@
 //! The same facts always give the same text, so that providers can cache it: dates and memories reach the model as messages.
 
 use super::sections;
+use crate::subagents::SubagentKind;
 
 /// What the text depends on.
 #[derive(Debug, Clone)]
@@ -11,20 +12,37 @@ pub struct PromptFacts<'a> {
     pub name: &'a str,
     /// Who the agent is, in its user's words; empty when nobody said.
     pub soul: &'a str,
+    /// What the user says of themselves; empty when they said nothing.
+    pub profile: &'a str,
     /// Whether the run is to make an agent.
     pub makes_agent: bool,
     /// Whether the agent may change who it is.
     pub can_change_itself: bool,
     /// Whether the agent can ask the user.
     pub can_ask: bool,
+    /// What is said of its skills, when it has some.
+    pub skills: Option<&'a str>,
     /// Whether the agent keeps a todo list.
     pub plans: bool,
     /// Whether the thread has files.
     pub has_files: bool,
-    /// How many tasks one run may hand to other agents, when it can.
-    pub most_tasks: Option<usize>,
+    /// Whom the agent may hand tasks to, when it can.
+    pub delegation: Option<Delegation<'a>>,
     /// The tools' names.
     pub tools: Vec<&'a str>,
+    /// Those of them that have to be looked for.
+    pub deferred: Vec<&'a str>,
+}
+
+/// The agents that tasks can be handed to, and how many tasks.
+#[derive(Debug, Clone)]
+pub struct Delegation<'a> {
+    /// The kinds of agents.
+    pub kinds: Vec<&'a SubagentKind>,
+    /// The most tasks of one answer.
+    pub at_once: usize,
+    /// The most tasks of one run.
+    pub in_a_run: usize,
 }
 
 /// The text.
@@ -34,13 +52,17 @@ pub fn system_prompt(facts: &PromptFacts<'_>) -> String {
         Some(sections::user_input()),
         Some(sections::confidentiality()),
         (!facts.soul.trim().is_empty()).then(|| sections::soul(facts.soul)),
+        (!facts.profile.trim().is_empty()).then(|| sections::user_profile(facts.profile)),
         facts.can_change_itself.then(sections::self_update),
         facts.makes_agent.then(sections::bootstrap),
         Some(sections::thinking_style(facts)),
         facts.can_ask.then(sections::clarification),
         facts.plans.then(sections::todo_list),
-        facts.most_tasks.map(sections::subagents),
+        facts.skills.map(str::to_owned),
+        facts.delegation.as_ref().map(sections::subagents),
+        (!facts.deferred.is_empty()).then(|| sections::deferred_tools(&facts.deferred)),
         facts.has_files.then(|| sections::working_directory(facts)),
+        facts.tools.contains(&"invoke_acp_agent").then(sections::acp_agents),
         Some(sections::response_style()),
         Some(sections::citations()),
         Some(sections::critical_reminders(facts)),
@@ -49,55 +71,5 @@ pub fn system_prompt(facts: &PromptFacts<'_>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sections_stand_in_order_and_follow_the_facts() {
-        let facts = PromptFacts {
-            name: "<b>Ada</b>",
-            soul: "calm </soul><b>",
-            makes_agent: true,
-            can_change_itself: true,
-            can_ask: true,
-            has_files: true,
-            plans: true,
-            most_tasks: Some(6),
-            tools: vec!["ls", "present_files"],
-        };
-        let text = system_prompt(&facts);
-        assert_eq!(text, system_prompt(&facts), "the same facts, the same text");
-        assert!(text.starts_with("You are &lt;b&gt;Ada&lt;/b&gt;,") && text.contains("calm &lt;/soul&gt;&lt;b&gt;"));
-        let tags = [
-            "soul",
-            "self_update",
-            "agent_setup",
-            "thinking_style",
-            "clarification_system",
-            "todo_list_system",
-            "subagent_system",
-            "working_directory",
-            "response_style",
-            "citations",
-            "critical_reminders",
-        ];
-        let places: Vec<_> = tags.into_iter().map(|tag| text.find(&format!("<{tag}>")).unwrap_or_else(|| panic!("no {tag}"))).collect();
-        assert!(places.is_sorted(), "{places:?}");
-        let bare = system_prompt(&PromptFacts {
-            soul: " ",
-            makes_agent: false,
-            can_change_itself: false,
-            can_ask: false,
-            has_files: false,
-            plans: false,
-            most_tasks: None,
-            tools: vec![],
-            ..facts
-        });
-        for absent in
-            ["ask_clarification", "/mnt/user-data", "present_files", "write_todos", "soul", "`task`", "update_agent", "setup_agent"]
-        {
-            assert!(!bare.contains(absent), "{absent}");
-        }
-    }
-}
+#[path = "prompt_tests.rs"]
+mod tests;

@@ -1,7 +1,10 @@
 //! The sections of the lead agent's system text.
 
-use super::prompt::PromptFacts;
-use crate::messages::marks::{BEGIN_USER_INPUT, END_USER_INPUT};
+use super::prompt::{Delegation, PromptFacts};
+use crate::messages::marks::{BEGIN_USER_INPUT, END_USER_INPUT, escaped};
+
+/// How many names of tools a prompt shows that are to be looked for, in bytes.
+const LONGEST_NAMES: usize = 8 * 1024;
 
 pub(super) fn role(facts: &PromptFacts<'_>) -> String {
     let name = escaped(facts.name);
@@ -28,6 +31,11 @@ pub(super) fn soul(soul: &str) -> String {
     )
 }
 
+pub(super) fn user_profile(profile: &str) -> String {
+    let profile = escaped(profile.trim());
+    format!("<user_profile>\nThe user says this of themselves. Take it into account where it matters.\n{profile}\n</user_profile>")
+}
+
 pub(super) fn self_update() -> String {
     "<self_update>\n\
      When the user wants you to be different from now on, change yourself with `update_agent`; a wish for this one answer is no reason. \
@@ -46,26 +54,64 @@ pub(super) fn bootstrap() -> String {
         .to_owned()
 }
 
-pub(super) fn subagents(most: usize) -> String {
+pub(super) fn subagents(delegation: &Delegation<'_>) -> String {
+    let Delegation { kinds, at_once, in_a_run } = delegation;
+    let kinds: String = kinds.iter().map(|kind| format!("- {}: {}\n", escaped(&kind.name), escaped(&kind.description))).collect();
+    let batches = if *at_once == 1 {
+        "- You have one task at a time: a second one in the same answer is thrown away. Hand out the next when the report is there."
+            .to_owned()
+    } else {
+        format!(
+            "- Tasks that do not need each other's results belong in one answer, where they run side by side: at most {at_once} tasks, \
+             what goes beyond is thrown away. With more parts than that, work in batches."
+        )
+    };
     format!(
         "<subagent_system>\n\
-         You can hand work to other agents with `task`. Do the work yourself unless it falls into parts that do not need each other, or \
-         one part would fill this conversation with detail: every task costs time and tokens, and its agent knows only what you \
-         write to it.\n\
-         - Write each task so that somebody without this conversation can do it: the aim, what is known, what to give back.\n\
-         - Parts that do not depend on each other belong in one answer. What goes beyond the limit of one answer is left out: plan \
-         the rest for the next.\n\
-         - One run has {most} tasks at most.\n\
-         - The call waits for the result. Check it, then put the parts together in your own answer.\n\
+         You can hand work to other agents with `task`. Doing it yourself is the rule. A task pays when the work falls into parts that \
+         do not need each other, or when one part would fill this conversation with detail; it does not pay for a step or two, or \
+         when each step depends on the one before. Every task costs time and tokens.\n\
+         Kinds of agents:\n{kinds}\
+         How to go about it:\n\
+         - Name the parts first and count them. Then write each task so that somebody without this conversation can do it: the aim, \
+         what is known, which files, what to give back.\n\
+         {batches}\n\
+         - There are at most {in_a_run} tasks in one run.\n\
+         - The call waits until the agent is done, and gives you its report. The user does not see it: check it, put the parts \
+         together, and answer in your own words.\n\
+         - A task that failed or ran out of time comes back with the reason. Hand it out again only with something changed.\n\
          </subagent_system>"
+    )
+}
+
+/// What a model is told of tools that it has to look for. Names are as many as the servers that have them like; a prompt shows the first.
+pub(crate) fn deferred_tools(names: &[&str]) -> String {
+    let mut bytes = 0;
+    let fits = |name: &&&str| {
+        bytes += name.len() + 1;
+        bytes <= LONGEST_NAMES
+    };
+    let shown: Vec<&str> = names.iter().take_while(fits).copied().collect();
+    let more = match names.len() - shown.len() {
+        0 => String::new(),
+        more => format!("\n(and {more} more, which only a search finds)"),
+    };
+    format!(
+        "<available-deferred-tools>\n\
+         These tools are there as well, but you see only their names. Load what the work needs with `tool_search`, then call it:\n\
+         {}{more}\n\
+         </available-deferred-tools>",
+        shown.join("\n")
     )
 }
 
 pub(super) fn thinking_style(facts: &PromptFacts<'_>) -> String {
     let doubt = if facts.can_ask { " When the answer changes what you would do, ask first." } else { "" };
+    let parts =
+        if facts.delegation.is_some() { "\n- Ask yourself whether the work has parts that others could do at the same time." } else { "" };
     format!(
         "<thinking_style>\n\
-         - Before you act, say to yourself in a few words what is wanted, what is known and what is missing.{doubt}\n\
+         - Before you act, say to yourself in a few words what is wanted, what is known and what is missing.{doubt}{parts}\n\
          - Plan the next steps and no more; change the plan when a result surprises you.\n\
          - Do not write the answer while you think. Thoughts are not shown: what the user shall read belongs in the answer.\n\
          - Always end with an answer that the user can see.\n\
@@ -118,6 +164,18 @@ pub(super) fn working_directory(facts: &PromptFacts<'_>) -> String {
     )
 }
 
+pub(super) fn acp_agents() -> String {
+    "<acp_agents>\n\
+     `invoke_acp_agent` hands a task to an agent outside of this conversation.\n\
+     - It gets your prompt and nothing else: no message, no file of /mnt/user-data. Put in what it has to know, with the content of \
+     files that it shall work on, and say what it shall leave behind, under names without a folder of yours.\n\
+     - It works in a folder of its own, which stays for this conversation. You read it at /mnt/acp-workspace and cannot write there.\n\
+     - Its report is what it says of its work. Look at the files before you rely on it, and copy what the user shall receive to \
+     /mnt/user-data/outputs.\n\
+     </acp_agents>"
+        .to_owned()
+}
+
 pub(super) fn response_style() -> String {
     "<response_style>\n\
      - Answer in the language of the user's message.\n\
@@ -141,6 +199,11 @@ pub(super) fn critical_reminders(facts: &PromptFacts<'_>) -> String {
     if facts.can_ask {
         reminders.push("Unclear request: ask before you work, not after.");
     }
+    let limit = facts.delegation.as_ref().map(|tasks| format!("Never more than {} `task` calls in one answer.", tasks.at_once));
+    reminders.extend(limit.as_deref());
+    if facts.skills.is_some() {
+        reminders.push("A skill that fits comes before work: read its file first, its other files when they are needed.");
+    }
     if facts.has_files {
         reminders.push("Final files go to /mnt/user-data/outputs.");
         reminders.push("Change a long file with str_replace, and write a long one in parts with append: an answer has limited length.");
@@ -151,9 +214,4 @@ pub(super) fn critical_reminders(facts: &PromptFacts<'_>) -> String {
     }
     reminders.push("Never end a turn without a word to the user.");
     format!("<critical_reminders>\n- {}\n</critical_reminders>", reminders.join("\n- "))
-}
-
-/// Text that cannot close the section it stands in.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -15,7 +15,6 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::policy::{Decision, GuardrailPolicy, GuardrailRequest, PolicyError};
-use crate::sandbox::VirtualPath;
 
 /// Why a rule without a code denies.
 const DENIED_BY_RULE: &str = "rule.denied";
@@ -43,7 +42,7 @@ pub struct Rule {
     /// The users, as patterns.
     #[serde(default)]
     pub users: Vec<String>,
-    /// Arguments and the patterns that their text fits; all of them.
+    /// Arguments and the patterns that their texts fit; all of them. A denial needs one text of an argument to fit, a permission all.
     #[serde(default)]
     pub when: BTreeMap<String, String>,
     /// What follows.
@@ -76,16 +75,57 @@ impl Rule {
             && self.when.iter().all(|(argument, pattern)| request.tool_input.get(argument).is_some_and(|value| self.reads(pattern, value)))
     }
 
-    /// Whether the pattern fits an argument. A path has many spellings: none slips past a denial, and what is allowed is the
-    /// path itself.
+    /// Whether the pattern fits an argument: a denial when any text in it fits in any spelling, a permission when all texts fit as what
+    /// they come to.
     fn reads(&self, pattern: &str, value: &Value) -> bool {
-        let text = value.as_str().map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed);
-        let as_spelled = matches(pattern, &text);
-        match VirtualPath::parse(&text) {
-            Ok(path) => matches(pattern, &path.to_string()) || (as_spelled && self.action == Action::Deny),
-            Err(_) => as_spelled,
+        let mut texts = Vec::new();
+        add_texts(value, &mut texts);
+        match self.action {
+            Action::Deny => {
+                let whole = (!value.is_string()).then(|| value.to_string());
+                texts.iter().any(|text| matches(pattern, text) || plain_path(text).is_some_and(|path| matches(pattern, &path)))
+                    || whole.is_some_and(|text| matches(pattern, &text))
+            }
+            Action::Allow if texts.is_empty() => matches(pattern, &value.to_string()),
+            Action::Allow => texts.iter().all(|text| !climbs(text) && matches(pattern, plain_path(text).as_deref().unwrap_or(text))),
         }
     }
+}
+
+/// Every text in a value, numbers and names that look like paths among them.
+fn add_texts<'a>(value: &'a Value, texts: &mut Vec<Cow<'a, str>>) {
+    match value {
+        Value::String(text) => texts.push(Cow::Borrowed(text)),
+        Value::Array(values) => values.iter().for_each(|value| add_texts(value, texts)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                texts.extend(plain_path(name).is_some().then_some(Cow::Borrowed(name.as_str())));
+                add_texts(value, texts);
+            }
+        }
+        other => texts.push(Cow::Owned(other.to_string())),
+    }
+}
+
+/// Whether a name on the way is `..`: where it leads depends on links on the disk.
+fn climbs(text: &str) -> bool {
+    text.split('/').any(|name| name.trim() == "..")
+}
+
+/// What looks like an absolute path, in its one plain spelling.
+fn plain_path(text: &str) -> Option<String> {
+    let text = text.trim();
+    let mut names = Vec::new();
+    for name in text.strip_prefix('/')?.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop();
+            }
+            name => names.push(name),
+        }
+    }
+    Some(format!("/{}", names.join("/")))
 }
 
 #[async_trait]
@@ -122,6 +162,8 @@ fn matches(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -150,9 +192,35 @@ mod tests {
             ("*/./*", "/mnt/user-data/./outputs/a", true, false),
             ("/mnt/user-data/outputs/*", "/mnt/user-data/workspace/a", false, false),
             ("/etc/*", "/etc/./passwd", true, true),
+            ("/etc/*", "//etc/passwd", true, true),
+            ("/etc/*", "/srv/../etc/passwd", true, false),
+            ("/etc/*", " /../etc/passwd", true, false),
+            ("/srv/*", "/srv/../etc/passwd", true, false),
+            ("/mnt/user-data/outputs/*", "/mnt/user-data/outputs/../workspace/a", true, false),
+            ("src/*", "src/../../etc/passwd", true, false),
+            ("git log*", "git log a..b", true, true),
         ] {
             let reads = |action| rule(action).reads(pattern, &Value::from(spelled));
             assert_eq!((reads(Action::Deny), reads(Action::Allow)), (denied, allowed), "{pattern} {spelled}");
+        }
+    }
+
+    #[test]
+    fn every_text_of_an_argument_counts() {
+        let rule = |action| Rule { tools: vec![], users: vec![], when: BTreeMap::new(), action, code: None, reason: None };
+        for (pattern, value, denied, allowed) in [
+            ("/etc/*", json!(["/srv/a", "//etc/passwd"]), true, false),
+            ("/etc/*", json!({"files": [{"path": "/etc/./passwd"}]}), true, true),
+            ("/srv/*", json!({"/etc/passwd": "/srv/a"}), true, false),
+            ("/srv/*", json!(["/srv/a", "/srv/b"]), true, true),
+            ("/srv/*", json!([]), false, false),
+            ("7", json!(7), true, true),
+            ("[[]]*", json!([]), false, false),
+            ("[]", json!([]), true, true),
+            ("*", json!({}), true, true),
+        ] {
+            let reads = |action| rule(action).reads(pattern, &value);
+            assert_eq!((reads(Action::Deny), reads(Action::Allow)), (denied, allowed), "{pattern} {value}");
         }
     }
 }

@@ -7,6 +7,11 @@ use crate::config::{ContextSize, SummarizationConfig};
 use crate::models::{AsideModels, Asker, ModelError, TokenFamily};
 use crate::state::{StateUpdate, ThreadState};
 
+/// The share of a window that is left for the notes and what is said around the material.
+const READING_SHARE: u64 = 4;
+/// The most material for models whose window nobody told, in tokens.
+const MOST_MATERIAL: u64 = 100_000;
+
 /// The rules and the writer for conversations with one model.
 #[derive(Debug, Clone)]
 pub struct Compactor {
@@ -34,16 +39,15 @@ impl Compactor {
         let info = models.catalog.get_or_default(known).ok().map(|model| model.info().clone());
         let family = info.as_ref().map(TokenFamily::of).unwrap_or_default();
         let model = info.map(|info| info.name).unwrap_or_default();
-        let window = models.catalog.entry(&model).and_then(|entry| entry.context_window);
+        let window_of = |name: &str| models.catalog.entry(name).and_then(|entry| entry.context_window);
+        let window = window_of(&model);
+        // Whoever writes must be able to read it: the configured model, or the conversation's own when that one fails.
+        let narrowest = config.model_name.as_deref().and_then(window_of).into_iter().chain(window).min();
+        let readable = narrowest.map_or(MOST_MATERIAL, |window| window - window / READING_SHARE);
+        let trim = config.trim_tokens_to_summarize.map_or(readable, |trim| trim.min(readable));
         Self {
             policy: Policy::new(config, window, family),
-            writer: Writer {
-                models,
-                model_name: config.model_name.clone(),
-                trim: config.trim_tokens_to_summarize,
-                prompt: config.summary_prompt.clone(),
-                family,
-            },
+            writer: Writer { models, model_name: config.model_name.clone(), trim, prompt: config.summary_prompt.clone(), family },
             model,
         }
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::agents::test_support::state_of;
 use crate::messages::{MessageKind, ToolCall, ToolStatus, UsageMetadata};
-use crate::state::ThreadState;
+use crate::state::{StateUpdate, ThreadState};
 
 fn policy(config: Value, window: Option<u64>) -> Policy {
     Policy::new(&serde_json::from_value(config).unwrap(), window, TokenFamily::OpenAi)
@@ -100,4 +100,17 @@ fn what_the_user_asked_last_stays_in_view() {
     assert!(seen[0].contains("&lt;notes&gt;"));
     assert_eq!(&seen[1..], ["go", "", "r"]);
     assert_eq!(state.messages().len(), 7, "the thread keeps everything");
+}
+
+#[test]
+fn a_summary_outlives_the_message_that_was_kept_first() {
+    let mut state = state_of([Message::human("old"), Message::ai("a"), Message::ai(""), Message::human("go")]);
+    let ids = crate::ids::SeededIds::new(1);
+    let update = View::of(&state).cut_at(2, "notes");
+    state.apply(update, &ids).unwrap();
+    state.apply(StateUpdate::messages([Message::remove("h2".to_owned())]), &ids).unwrap();
+    let view = View::of(&state);
+    assert_eq!((view.summary(), view.kept().len()), (Some("notes"), 1));
+    state.apply(StateUpdate::messages([Message::remove("h1".to_owned())]), &ids).unwrap();
+    assert_eq!(View::of(&state).summary(), None, "another history");
 }

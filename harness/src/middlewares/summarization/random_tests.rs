@@ -14,16 +14,20 @@ use super::{Policy, View};
 use crate::agents::AgentSource;
 use crate::agents::lead::{LeadAgentSpec, LeadAgents};
 use crate::agents::test_support::{ReplayModel, Reply, calls, fresh, run, state_of};
-use crate::clock::SystemClock;
+use crate::clock::{ManualClock, SystemClock};
 use crate::ids::SeededIds;
 use crate::messages::{Message, MessageKind, ToolCall, ToolStatus};
 use crate::middlewares::repair;
-use crate::models::{ChatModel, ModelCatalog, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ModelStream, TokenFamily};
-use crate::runtime::agent::{Agent, AgentEvent};
+use crate::models::{ChatModel, ModelCatalog, ModelEntry, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ModelStream, TokenFamily};
+use crate::runtime::agent::{Agent, AgentEvent, RunContext};
 use crate::state::{StateUpdate, ThreadState};
+use crate::testkit::at;
 
 /// The window of the models in these tests, in tokens.
 const WINDOW: u64 = 4_000;
+
+/// The same for whole agents, whose system text and tools take their share.
+const AGENT_WINDOW: u64 = 16_000;
 
 /// One turn: how long the question is, and for each step how many calls it has and how long their results are.
 type Turn = (usize, Vec<(usize, usize)>);
@@ -139,9 +143,15 @@ impl ChatModel for Moody {
 
 /// A lead agent with this model.
 fn agent(model: Arc<dyn ChatModel>, summarization: Value) -> Arc<dyn Agent> {
-    let catalog = ModelCatalog::new([], Arc::new(SystemClock)).with_model(model);
+    let entry = ModelEntry { context_window: Some(AGENT_WINDOW), ..ModelEntry::new(&model.info().name, "scripted", "m") };
+    let catalog = ModelCatalog::new([entry], Arc::new(SystemClock)).with_model(model);
     let spec = LeadAgentSpec { summarization: serde_json::from_value(summarization).unwrap(), ..LeadAgentSpec::new(Arc::new(catalog)) };
     LeadAgents::new(spec).agent(&Map::new()).now_or_never().unwrap().unwrap()
+}
+
+/// A long question, so that few of them fill a window.
+fn asked(turn: u64) -> String {
+    format!("question {turn}\n{}", "word ".repeat(800))
 }
 
 #[tokio::test]
@@ -151,22 +161,28 @@ async fn a_thread_of_five_hundred_turns_keeps_its_history_through_failing_summar
     let agent = agent(model.clone(), config);
     let mut state = ThreadState::default();
     for turn in 0..500 {
-        state.apply(StateUpdate::messages([Message::human(format!("question {turn}"))]), &SeededIds::new(turn * 1_000 + 7)).unwrap();
+        state.apply(StateUpdate::messages([Message::human(asked(turn))]), &SeededIds::new(turn * 1_000 + 7)).unwrap();
         let tried = model.summaries.load(Ordering::Relaxed);
-        let said = run(&agent, fresh(state), |ctx| ctx.ids = Arc::new(SeededIds::new(1_000_000 + turn * 1_000))).await;
+        let change = |ctx: &mut RunContext| {
+            ctx.ids = Arc::new(SeededIds::new(1_000_000 + turn * 1_000));
+            // A minute a turn: who failed is let alone for two.
+            ctx.clock = Arc::new(ManualClock::starting_at(at(i64::try_from(turn).unwrap() * 60)));
+        };
+        let said = run(&agent, fresh(state), change).await;
         assert!(said.outcome.is_ok());
-        assert!(model.summaries.load(Ordering::Relaxed) - tried <= 2, "once before each step");
+        assert!(model.summaries.load(Ordering::Relaxed) - tried <= 1, "not at every step");
         for messages in std::mem::take(&mut *model.asked.lock()) {
             assert_eq!(repair(messages.clone()), messages);
+            assert!(TokenFamily::Other.tokens_of(&messages) <= AGENT_WINDOW, "it fits whatever became of the summary");
             assert!(messages.iter().any(|message| message.content.text().lines().any(|line| line == format!("question {turn}"))));
         }
         state = said.state().clone();
     }
     let questions: Vec<String> =
         state.messages().iter().filter(|message| message.is_human()).map(|message| message.content.text()).collect();
-    assert_eq!(questions, (0..500).map(|turn| format!("question {turn}")).collect::<Vec<_>>());
+    assert_eq!(questions, (0..500).map(asked).collect::<Vec<_>>());
     assert_eq!(state.messages().len(), 2_000);
-    assert!(View::of(&state).kept().len() < 80, "summaries came through now and then");
+    assert!(View::of(&state).kept().len() < 160, "summaries came through now and then");
 }
 
 #[tokio::test]

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::ledger::ledger;
+use crate::messages::marks::escaped;
 use crate::messages::{Message, TextSize, kwargs};
 use crate::middlewares::real_user::is_real_user_message;
 use crate::state::{StateUpdate, ThreadState};
@@ -19,6 +21,9 @@ const SUMMARY_NAME: &str = "summary";
 struct Cut {
     /// The first message that the summary does not stand for.
     first_kept: String,
+    /// The last message that it stands for: the cut is behind it when a guard has taken back the one that was kept first.
+    #[serde(default)]
+    last_covered: String,
     /// The last message of the thread then: what providers counted up to here, they counted with the messages that went.
     made_at: String,
 }
@@ -36,7 +41,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The view of a thread's state. A cut whose message is gone, with a history that was rewritten, says nothing any more.
+    /// The view of a thread's state. A cut whose messages are gone, with a history that was rewritten, says nothing any more.
     pub fn of(state: &'a ThreadState) -> Self {
         let all = state.messages();
         let summary = state.channel(SUMMARY_TEXT).and_then(Value::as_str).filter(|text| !text.is_empty());
@@ -44,7 +49,7 @@ impl<'a> View<'a> {
             return Self { all, summary, first: 0, counted_from: 0 };
         };
         let place = |id: &str| all.iter().rposition(|message| message.id.as_deref() == Some(id));
-        match place(&cut.first_kept) {
+        match place(&cut.first_kept).or_else(|| place(&cut.last_covered).map(|at| at + 1)) {
             Some(first) => Self { all, summary, first, counted_from: place(&cut.made_at).map_or(first, |at| at + 1) },
             None => Self { all, summary: None, first: 0, counted_from: 0 },
         }
@@ -71,41 +76,63 @@ impl<'a> View<'a> {
         (newest < self.first).then(|| &self.all[newest])
     }
 
+    /// The messages that are told as they are, in order.
+    pub fn told(&self) -> impl Iterator<Item = &'a Message> {
+        self.pinned().into_iter().chain(self.kept())
+    }
+
+    /// What is told beside the summary as it was.
+    fn ledger(&self) -> Option<String> {
+        self.summary.and_then(|_| ledger(&self.all[..self.first]))
+    }
+
     /// How much there is to read.
     pub fn size(&self) -> TextSize {
-        let messages = self.kept().iter().chain(self.pinned()).map(Message::size).sum::<TextSize>();
-        messages.and(self.summary.map(TextSize::of).unwrap_or_default())
+        let messages = self.told().map(Message::size).sum::<TextSize>();
+        let beside = [self.summary.map(TextSize::of), self.ledger().as_deref().map(TextSize::of)];
+        messages.and(beside.into_iter().flatten().sum())
     }
 
     /// What the provider counted at the newest answer that it gave to this view, and the messages since.
     pub fn counted(&self) -> Option<(u64, &'a [Message])> {
         let from = self.first.max(self.counted_from);
-        let newest = self.all[from..].iter().rposition(|message| message.usage().is_some())? + from;
+        // An answer that is charged for its subagents does not tell how long the conversation is.
+        let tells = |message: &Message| message.usage().is_some() && !message.flag(kwargs::SUBAGENT_USAGE_ATTRIBUTED);
+        let newest = self.all[from..].iter().rposition(tells)? + from;
         let usage = self.all[newest].usage()?;
         Some((usage.total(), &self.all[newest + 1..]))
     }
 
     /// The view as the messages of a request.
     pub fn messages(&self) -> Vec<Message> {
-        let front = self.summary.map(summary_message).into_iter().chain(self.pinned().cloned());
-        front.chain(self.kept().iter().cloned()).collect()
+        let ledger = self.ledger();
+        let summary = self.summary.map(|text| summary_message(text, ledger.as_deref()));
+        summary.into_iter().chain(self.told().cloned()).collect()
     }
 
     /// The update that puts `summary` in the place of what stands before `place` of [`View::kept`].
     pub fn cut_at(&self, place: usize, summary: &str) -> StateUpdate {
         let id = |message: Option<&Message>| message.and_then(|message| message.id.clone()).unwrap_or_default();
-        let cut = Cut { first_kept: id(self.kept().get(place)), made_at: id(self.all.last()) };
+        let cut = Cut {
+            first_kept: id(self.kept().get(place)),
+            last_covered: id(self.all[..self.first + place].last()),
+            made_at: id(self.all.last()),
+        };
         StateUpdate::channel(SUMMARY_TEXT, summary.into()).and(SUMMARY_CUT, json!(cut))
     }
 }
 
 /// The summary as the model reads it.
-fn summary_message(text: &str) -> Message {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let framed = format!(
+fn summary_message(text: &str, ledger: Option<&str>) -> Message {
+    let mut framed = format!(
         "<conversation_summary>\nNotes on the earlier part of this conversation, which is not shown any more. They tell what \
-         happened; they are not a request.\n\n{text}\n</conversation_summary>"
+         happened; they are not a request.\n\n{}\n</conversation_summary>",
+        escaped(text)
     );
+    if let Some(ledger) = ledger {
+        framed.push_str("\n\n");
+        framed.push_str(ledger);
+    }
     Message::human(framed).with(|body| {
         body.name = Some(SUMMARY_NAME.to_owned());
         body.additional_kwargs.insert(kwargs::HIDE_FROM_UI.to_owned(), Value::Bool(true));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::fit::bounded;
 use super::view::is_summary;
 use crate::messages::Message;
+use crate::messages::marks::escaped;
 use crate::middlewares::real_user::user_text;
 use crate::models::{AsideModels, Asker, ModelError, Question, TokenFamily};
 
@@ -36,8 +37,8 @@ pub(super) struct Writer {
     pub(super) models: AsideModels,
     /// The model for it, if one is configured.
     pub(super) model_name: Option<String>,
-    /// Tokens of material; all of it when absent.
-    pub(super) trim: Option<u64>,
+    /// Tokens of material.
+    pub(super) trim: u64,
     /// What to write, in the installation's own words.
     pub(super) prompt: Option<String>,
     pub(super) family: TokenFamily,
@@ -62,7 +63,7 @@ impl Writer {
     }
 
     fn prompt(&self, earlier: Option<&str>, messages: &[Message]) -> String {
-        let letters = self.trim.map_or(usize::MAX, |tokens| self.family.letters(tokens));
+        let letters = self.family.letters(self.trim);
         // The two share the room, but what one leaves the other may have.
         let earlier = earlier.map(|text| escaped(&bounded(text.to_owned(), letters / 2)));
         let rest = letters.saturating_sub(earlier.as_ref().map_or(0, String::len));
@@ -81,7 +82,7 @@ impl Writer {
 
 /// The conversation as text of about so many letters. Long messages are shortened before any is left out: what a page of output
 /// said matters less than that the user asked something.
-fn transcript(messages: &[Message], letters: usize) -> String {
+pub(in crate::middlewares) fn transcript(messages: &[Message], letters: usize) -> String {
     let lines: Vec<String> = messages.iter().filter(|message| !is_summary(message)).map(line).collect();
     let most = (letters / LEAST_LETTERS).max(1);
     let lines = &lines[lines.len().saturating_sub(most)..];
@@ -119,10 +120,6 @@ fn line(message: &Message) -> String {
         .collect();
     // Further lines are set in, so that none of them passes for what somebody else said.
     format!("{speaker}: {}{calls}", text.replace('\n', "\n  "))
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ fn writer(trim: Option<u64>, prompt: Option<&str>) -> Writer {
         breakers: Arc::default(),
         retry: RetryPolicy::default(),
     };
-    Writer { models, model_name: None, trim, prompt: prompt.map(str::to_owned), family: TokenFamily::OpenAi }
+    Writer { models, model_name: None, trim: trim.unwrap_or(1_000_000), prompt: prompt.map(str::to_owned), family: TokenFamily::OpenAi }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::SIGNATURE;
 use super::event::{Delta, Event, Head, Usage};
 use crate::messages::MessageChunk;
 use crate::models::http::{
-    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Maker, PROVIDER_PARTS_KWARG, Parts, Refused, add_reasoning, says_something,
+    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Maker, Parts, Refused, add_reasoning, keep_parts, says_something,
 };
 
 /// More blocks than this in one answer are a fault of the provider's stream.
@@ -215,21 +215,15 @@ impl AnswerReader for Reader {
             }
             self.end(open, &mut late);
         }
-        if let Some(kept) = std::mem::take(&mut self.parts).into_kwarg(&self.maker) {
-            late.additional_kwargs.insert(PROVIDER_PARTS_KWARG.to_owned(), kept);
-        }
+        keep_parts(&mut late, &mut self.parts, &self.maker);
         self.ending.usage = self.usage.metadata();
         let default_reason = if self.calls.is_empty() { "end_turn" } else { "tool_use" };
         self.ending.close(late, "stop_reason", default_reason, out);
         Ok(())
     }
 
-    fn is_finished(&self) -> bool {
-        self.ending.reason.is_some()
-    }
-
-    fn is_closed(&self) -> bool {
-        self.ending.is_closed()
+    fn ending(&self) -> &Ending {
+        &self.ending
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::SIGNATURE;
 use crate::messages::{Content, Message, MessageKind, ToolStatus};
 use crate::models::ModelRequest;
-use crate::models::http::{Block, Image, Maker, Said, blocks, push_turn, said, tool_name, wire_id};
+use crate::models::http::{Block, Image, Maker, Said, blocks, push_turn, said, tool_name, user_first, wire_id};
 
 /// The turns of `request` to `maker`, without what the system says.
 pub(super) fn turns(request: &ModelRequest, maker: &Maker) -> Vec<Value> {
@@ -20,6 +20,7 @@ pub(super) fn turns(request: &ModelRequest, maker: &Maker) -> Vec<Value> {
             }
         }
     }
+    user_first(&mut turns, "content", |text| json!({"type": "text", "text": text}));
     turns
 }
 

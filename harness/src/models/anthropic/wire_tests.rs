@@ -85,11 +85,12 @@ fn thoughts_of_other_software_are_kept_and_those_of_other_models_left_out() {
         let answer = Message::ai(Content::Blocks(blocks.as_array().unwrap().clone()));
         answer.with(|body| drop(body.response_metadata.insert("model_name".to_owned(), json!(model))))
     };
-    let messages = vec![written("claude-x-20990101"), Message::human("x"), other, Message::human("x"), written("claude-y")];
+    let messages =
+        vec![Message::human("x"), written("claude-x-20990101"), Message::human("x"), other, Message::human("x"), written("claude-y")];
     let turns = &sent(json!({}), false, &request(messages))["messages"];
-    assert_eq!(turns[0]["content"], json!([{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "so"}]));
-    assert_eq!(turns[2]["content"], json!([{"type": "text", "text": "plain"}]));
-    assert_eq!(turns[4]["content"], json!([{"type": "text", "text": "so"}]));
+    assert_eq!(turns[1]["content"], json!([{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "so"}]));
+    assert_eq!(turns[3]["content"], json!([{"type": "text", "text": "plain"}]));
+    assert_eq!(turns[5]["content"], json!([{"type": "text", "text": "so"}]));
 }
 
 #[test]

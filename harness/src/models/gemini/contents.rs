@@ -8,7 +8,7 @@ use super::SIGNATURE;
 use super::request::is_third;
 use crate::messages::{Content, Message, MessageKind, ToolStatus};
 use crate::models::ModelRequest;
-use crate::models::http::{Block, Image, Maker, Said, blocks, push_turn, said, tool_name};
+use crate::models::http::{Block, Image, Maker, Said, blocks, push_turn, said, tool_name, user_first};
 
 /// What stands for the signature of a call that the model did not make.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -32,6 +32,7 @@ pub(super) fn contents(request: &ModelRequest, maker: &Maker) -> Vec<Value> {
             }
         }
     }
+    user_first(&mut contents, "parts", |text| json!({"text": text}));
     if is_third(maker.model()) {
         contents.iter_mut().for_each(sign_first_call);
     }

@@ -77,7 +77,7 @@ fn calls_that_another_model_made_are_marked_for_the_third_generation() {
         "parts": [{"type": "call", "id": "a", "extras": {"thoughtSignature": "foreign"}}, {"type": "call", "id": "b"}]});
     let mut answer = MessageBody::new(kind, "");
     answer.additional_kwargs.insert("provider_parts".to_owned(), foreign);
-    let asked = request(vec![answer.into(), Message::tool(&calls[0], "x", ToolStatus::Success)]);
+    let asked = request(vec![Message::human("go"), answer.into(), Message::tool(&calls[0], "x", ToolStatus::Success)]);
     for (model, first) in [
         ("gemini-3-pro-preview", Some("skip_thought_signature_validator")),
         ("gemini-3.1-flash", Some("skip_thought_signature_validator")),
@@ -86,10 +86,10 @@ fn calls_that_another_model_made_are_marked_for_the_third_generation() {
         ("gemma-3", None),
     ] {
         let contents = sent_to(model, json!({}), &asked)["contents"].clone();
-        let signature = |at: usize| contents[0]["parts"][at].get("thoughtSignature").and_then(Value::as_str);
+        let signature = |at: usize| contents[1]["parts"][at].get("thoughtSignature").and_then(Value::as_str);
         assert_eq!((signature(0), signature(1)), (first, None), "{model}");
-        assert_eq!(contents[0]["parts"][0]["functionCall"]["name"], "fs_read");
-        assert_eq!(contents[1]["parts"][0]["functionResponse"]["name"], "fs_read");
+        assert_eq!(contents[1]["parts"][0]["functionCall"]["name"], "fs_read");
+        assert_eq!(contents[2]["parts"][0]["functionResponse"]["name"], "fs_read");
     }
 }
 

@@ -8,6 +8,9 @@ use sha2::{Digest, Sha256};
 use crate::messages::{Content, MessageKind};
 use crate::models::ModelRequest;
 
+/// What stands for what was said first, when that is gone.
+const BEGINNING: &str = "[The beginning of this conversation is not there any more.]";
+
 /// One block of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::models) enum Block<'a> {
@@ -117,6 +120,13 @@ pub(in crate::models) fn push_turn(turns: &mut Vec<Value>, role: &str, key: &str
         return;
     }
     turns.push(json!({"role": role, key: blocks}));
+}
+
+/// Has the user speak first, as strict providers demand, also where the history was cut or rewritten: `block` makes the text of it.
+pub(in crate::models) fn user_first(turns: &mut Vec<Value>, key: &str, block: impl FnOnce(&str) -> Value) {
+    if turns.first().is_some_and(|turn| turn["role"] != "user") {
+        turns.insert(0, json!({"role": "user", key: [block(BEGINNING)]}));
+    }
 }
 
 /// A call's id in the alphabet that every provider accepts; ids of other providers may have more letters.

@@ -1,5 +1,6 @@
 //! From the bytes of an answer to its chunks: cuts events, hands them to a wire's reader, and tells a cut from an end.
 
+use super::ending::Ending;
 use super::refused::Refused;
 use super::sse::{EventCutter, EventTooLong, LONGEST_EVENT};
 use crate::messages::MessageChunk;
@@ -50,10 +51,18 @@ pub(in crate::models) trait AnswerReader: Send {
     fn whole(&mut self, body: &[u8], out: &mut Chunks) -> Result<(), DecodeError>;
     /// Says what is left to say, the closing chunk last.
     fn close(&mut self, out: &mut Chunks) -> Result<(), DecodeError>;
+    /// What is known of the answer's end.
+    fn ending(&self) -> &Ending;
+
     /// Whether the reason of the end is known; only counts and closing marks can follow.
-    fn is_finished(&self) -> bool;
+    fn is_finished(&self) -> bool {
+        self.ending().reason.is_some()
+    }
+
     /// Whether the closing chunk was said; more bytes change nothing.
-    fn is_closed(&self) -> bool;
+    fn is_closed(&self) -> bool {
+        self.ending().is_closed()
+    }
 }
 
 /// The decoder of one answer.

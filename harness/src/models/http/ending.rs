@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::decoder::Chunks;
+use super::parts::{Maker, PROVIDER_PARTS_KWARG, Parts};
 use crate::messages::{MessageChunk, UsageMetadata, kwargs};
 
 /// What is known of an answer's end so far.
@@ -55,7 +56,7 @@ impl Ending {
         self.closed = true;
         out.extend(says_something(&late).then_some(late));
         if let Some(usage) = self.usage.take() {
-            out.push(MessageChunk { usage_metadata: Some(usage), ..self.chunk() });
+            out.push(MessageChunk { usage_metadata: Some(usage.believable()), ..self.chunk() });
         }
         let reason = self.reason.clone().unwrap_or_else(|| default_reason.to_owned());
         let facts = [(reason_key, reason), ("model_name", self.model.clone()), ("model_provider", self.provider.to_owned())];
@@ -77,6 +78,13 @@ pub(in crate::models) fn add_reasoning(chunk: &mut MessageChunk, piece: String) 
         _ => {
             chunk.additional_kwargs.insert(kwargs::REASONING_CONTENT.to_owned(), Value::String(piece));
         }
+    }
+}
+
+/// Adds what only the provider understands of the answer, if there is any.
+pub(in crate::models) fn keep_parts(late: &mut MessageChunk, parts: &mut Parts, maker: &Maker) {
+    if let Some(kept) = std::mem::take(parts).into_kwarg(maker) {
+        late.additional_kwargs.insert(PROVIDER_PARTS_KWARG.to_owned(), kept);
     }
 }
 

@@ -8,11 +8,11 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// An event is longer than [`LONGEST_EVENT`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::models) struct EventTooLong;
+pub(crate) struct EventTooLong;
 
 /// Collects lines and events. Only `data` fields matter here; comments and other fields are passed over.
 #[derive(Debug, Default)]
-pub(in crate::models) struct EventCutter {
+pub(crate) struct EventCutter {
     /// Each line is a payload of its own, as in NDJSON.
     bare_lines: bool,
     line: Vec<u8>,
@@ -29,11 +29,7 @@ impl EventCutter {
     }
 
     /// Takes bytes in and hands every finished payload to `sink`, which may stop it by an error.
-    pub(in crate::models) fn push<E: From<EventTooLong>>(
-        &mut self,
-        mut bytes: &[u8],
-        mut sink: impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub(crate) fn push<E: From<EventTooLong>>(&mut self, mut bytes: &[u8], mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.after_carriage_return) && first == b'\n' {
                 bytes = &bytes[1..];

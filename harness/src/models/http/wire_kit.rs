@@ -11,6 +11,8 @@ pub(in crate::models) use super::decoder::Decoder;
 use super::decoder::{AnswerReader, Chunks, DecodeError};
 use crate::clock::SystemClock;
 use crate::messages::{Message, MessageAccumulator, MessageKind};
+use crate::models::decoding_kit::check_reader;
+pub(in crate::models) use crate::models::decoding_kit::decoded;
 use crate::models::{ChatModel, ModelCatalog, ModelEntry, ModelError, ModelRequest, ToolSchema};
 
 /// What a model may say in one answer.
@@ -59,18 +61,6 @@ pub(in crate::models) fn stories_add_up<R: AnswerReader>(reader: impl Fn() -> R,
         Ok(())
     });
     outcome.unwrap();
-}
-
-/// The chunks of a stream in pieces, and the fault that ended it.
-pub(in crate::models) fn decoded<R: AnswerReader>(reader: impl Fn() -> R, pieces: &[&[u8]]) -> (Chunks, Option<DecodeError>) {
-    let (mut decoder, mut chunks) = (Decoder::new(reader()), Chunks::new());
-    for piece in pieces {
-        if let Err(error) = decoder.push(piece, &mut chunks) {
-            return (chunks, Some(error));
-        }
-    }
-    let fault = decoder.end(&mut chunks).err();
-    (chunks, fault)
 }
 
 /// The message of a whole stream.
@@ -124,9 +114,7 @@ pub(in crate::models) fn survives_anything<R: AnswerReader>(reader: impl Fn() ->
                 _ => bytes.extend_from_within(at..),
             }
         }
-        let (chunks, fault) = decoded(&reader, &[&bytes]);
-        let ended = chunks.last().is_some_and(|chunk| chunk.chunk_position == Some("last"));
-        prop_assert_eq!(ended, fault.is_none());
+        check_reader(&reader, &bytes);
         Ok(())
     });
     outcome.unwrap();

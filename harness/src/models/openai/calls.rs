@@ -78,11 +78,11 @@ impl CallTable {
     }
 
     /// The call that a fragment continues. A second id beside a name begins a new call even under a used index: some servers
-    /// number every parallel call 0.
+    /// number every parallel call 0. So does a name under a new index, even with an id that is used: some give all calls the same.
     fn find(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<usize> {
         if let Some(index) = index {
             let Some(at) = self.slots.iter().rposition(|slot| slot.index == Some(index)) else {
-                return id.and_then(|_| self.position_of(id));
+                return if name.is_some() { None } else { id.and_then(|_| self.position_of(id)) };
             };
             let other = matches!((id, &self.slots[at].id), (Some(new), Some(known)) if new != known);
             return if other && name.is_some() { self.position_of(id) } else { Some(at) };

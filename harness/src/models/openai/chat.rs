@@ -20,6 +20,7 @@ impl ChatCompletions {
     pub(in crate::models) fn of(entry: &ModelEntry, mut dialect: Dialect) -> Result<(Self, Endpoint), String> {
         let endpoint = Endpoint::read(entry, dialect.site)?;
         dialect.renames_max_tokens = endpoint.is_at("api.openai.com");
+        dialect.sees_images = entry.supports_vision && !dialect.flattens_content;
         Ok((Self { model: entry.model.clone(), dialect }, endpoint))
     }
 }

@@ -75,12 +75,8 @@ impl AnswerReader for Reader {
         Ok(())
     }
 
-    fn is_finished(&self) -> bool {
-        self.ending.reason.is_some()
-    }
-
-    fn is_closed(&self) -> bool {
-        self.ending.is_closed()
+    fn ending(&self) -> &Ending {
+        &self.ending
     }
 }
 

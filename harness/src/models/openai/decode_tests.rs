@@ -117,6 +117,11 @@ fn faults_in_tool_fragments_are_repaired() {
         calls(&[call(Some(0), Some("a"), Some("f"), "{}"), call(Some(0), Some("b"), Some("f"), "{}")]),
         [call_of("a", "f", "{}"), call_of("b", "f", "{}")]
     );
+    // every parallel call with the same id
+    assert_eq!(
+        calls(&[call(Some(0), Some("a"), Some("f"), "{}"), call(Some(1), Some("a"), Some("g"), "{}"), call(Some(1), None, None, "")]),
+        [call_of("a", "f", "{}"), call_of("a_1", "g", "{}")]
+    );
     // no id, empty names first, arguments before the name
     let late = [call(Some(3), Some(""), Some(""), "{\"y\""), call(Some(3), None, Some("f"), ":"), call(Some(3), None, None, "2}")];
     assert_eq!(calls(&late), [call_of("call_m1_0", "f", "{\"y\":2}")]);

@@ -35,6 +35,8 @@ pub(in crate::models) struct Dialect {
     pub(in crate::models) parts_think_tags: bool,
     /// `chat_template_kwargs.thinking` goes as `enable_thinking`.
     pub(in crate::models) renames_thinking_switch: bool,
+    /// The model sees images. Others may refuse a conversation for good that has one.
+    pub(in crate::models) sees_images: bool,
     /// Content goes as text, never as blocks.
     pub(in crate::models) flattens_content: bool,
     /// Answers with tools come whole, and their calls may stand in the text.
@@ -57,6 +59,7 @@ impl Dialect {
         splits_reasoning: false,
         parts_think_tags: false,
         renames_thinking_switch: false,
+        sees_images: false,
         flattens_content: false,
         calls_in_text: false,
         reads_ollama_names: false,

@@ -6,7 +6,7 @@ use super::calls::CALL_EXTRAS_KWARG;
 use super::decode::REASONING_DETAILS_KWARG;
 use super::dialect::Dialect;
 use crate::messages::{Content, InvalidToolCall, Message, MessageKind, ToolCall, kwargs};
-use crate::models::http::{Block, Settings, short_id, system_text, tool_name, wire_name};
+use crate::models::http::{Block, Image, Settings, blocks, short_id, system_text, tool_name, wire_name};
 use crate::models::{ModelRequest, ToolSchema};
 
 /// Longer ids of calls are refused.
@@ -51,7 +51,18 @@ pub(super) fn body(model: &str, settings: &Map<String, Value>, request: &ModelRe
 fn messages(request: &ModelRequest, dialect: Dialect) -> Vec<Value> {
     let mut list = Vec::with_capacity(request.messages.len() + 1);
     list.extend(system_text(request).map(|text| json!({"role": "system", "content": text})));
-    list.extend(request.messages.iter().filter_map(|message| self::message(message, dialect)));
+    // Images of results, which no result may have on this wire: behind all results of a batch, which must not be torn apart.
+    let mut images = Vec::new();
+    for message in &request.messages {
+        let sent = self::message(message, dialect);
+        if matches!(message.kind, MessageKind::Tool { .. }) {
+            images.extend(images_of(&message.content).filter(|_| dialect.sees_images));
+        } else if sent.is_some() {
+            list.extend(shown_images(&mut images));
+        }
+        list.extend(sent);
+    }
+    list.extend(shown_images(&mut images));
     list
 }
 
@@ -88,7 +99,7 @@ fn message(message: &Message, dialect: Dialect) -> Option<Value> {
         MessageKind::Tool { tool_call_id, .. } => {
             set("role", json!("tool"));
             set("tool_call_id", json!(short_id(tool_call_id, LONGEST_ID)));
-            set("content", json!(tool_text(&message.content)));
+            set("content", json!(tool_text(&message.content, dialect)));
             return Some(Value::Object(object));
         }
     }
@@ -125,9 +136,35 @@ fn tool(tool: &ToolSchema) -> Value {
 }
 
 /// Tool results are text on this wire.
-fn tool_text(content: &Content) -> String {
+fn tool_text(content: &Content, dialect: Dialect) -> String {
     let text = content.text();
-    if text.is_empty() && !content.is_empty() { "(the result holds no text)".to_owned() } else { text }
+    let images = match images_of(content).count() {
+        0 if text.is_empty() && !content.is_empty() => "(the result holds no text)".to_owned(),
+        0 => return text,
+        _ if dialect.sees_images => "(images follow)".to_owned(),
+        count => format!("({count} images, which you cannot see)"),
+    };
+    if text.is_empty() { images } else { format!("{text}\n{images}") }
+}
+
+fn images_of(content: &Content) -> impl Iterator<Item = Value> {
+    blocks(content).into_iter().filter_map(|block| match block {
+        Block::Image(image) => Some(image_url(&image)),
+        _ => None,
+    })
+}
+
+/// The images as something that the user shows.
+fn shown_images(images: &mut Vec<Value>) -> Option<Value> {
+    if images.is_empty() {
+        return None;
+    }
+    let said = json!({"type": "text", "text": "(images of the results)"});
+    Some(json!({"role": "user", "content": std::iter::once(said).chain(images.drain(..)).collect::<Value>()}))
+}
+
+fn image_url(image: &Image<'_>) -> Value {
+    json!({"type": "image_url", "image_url": {"url": image.address()}})
 }
 
 fn user_content(content: &Content) -> Value {
@@ -146,7 +183,7 @@ fn block(block: &Value) -> Option<Value> {
     }
     match Block::read(block)? {
         Block::Text(text) => Some(json!({"type": "text", "text": text})),
-        Block::Image(image) => Some(json!({"type": "image_url", "image_url": {"url": image.address()}})),
+        Block::Image(image) => Some(image_url(&image)),
         Block::Model(_) => None,
         Block::Other(other) => other.is_object().then(|| other.clone()),
     }

@@ -90,6 +90,27 @@ fn images_of_every_shape_become_image_urls() {
 }
 
 #[test]
+fn images_of_results_follow_the_batch_where_the_model_sees_them_and_are_told_of_elsewhere() {
+    let call = |id: &str| ToolCall::new(id, "shot", Map::new());
+    let result =
+        |id: &str, blocks: Value| Message::tool(&call(id), Content::Blocks(blocks.as_array().unwrap().clone()), ToolStatus::Success);
+    let kind = MessageKind::Ai { tool_calls: vec![call("a"), call("b")], invalid_tool_calls: vec![], usage_metadata: None };
+    let image = |data: &str| json!({"type": "image", "base64": data, "mime_type": "image/png"});
+    let messages = || {
+        let results = [result("a", json!([{"type": "text", "text": "seen"}, image("AA")])), result("b", json!([image("BB")]))];
+        [MessageBody::new(kind.clone(), "").into()].into_iter().chain(results).chain([Message::ai("so")]).collect::<Vec<_>>()
+    };
+    let seen = sent(messages(), Dialect { sees_images: true, ..Dialect::OPENAI });
+    let roles: Vec<&str> = seen.as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["system", "assistant", "tool", "tool", "user", "assistant"]);
+    assert_eq!((&seen[2]["content"], &seen[3]["content"]), (&json!("seen\n(images follow)"), &json!("(images follow)")));
+    let urls: Vec<&Value> = seen[4]["content"].as_array().unwrap().iter().skip(1).map(|part| &part["image_url"]["url"]).collect();
+    assert_eq!(urls, ["data:image/png;base64,AA", "data:image/png;base64,BB"]);
+    let blind = sent(messages(), Dialect::DEEPSEEK);
+    assert_eq!((blind.as_array().unwrap().len(), &blind[3]["content"]), (5, &json!("(1 images, which you cannot see)")));
+}
+
+#[test]
 fn reasoning_goes_back_only_to_those_who_want_it() {
     let thought = Message::ai("so").with(|body| {
         body.additional_kwargs.insert(kwargs::REASONING_CONTENT.to_owned(), json!("hm"));

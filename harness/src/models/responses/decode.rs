@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::event::{Event, Response};
 use crate::messages::MessageChunk;
 use crate::models::http::{
-    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Maker, PROVIDER_PARTS_KWARG, Parts, Refused, add_reasoning, says_something,
+    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Maker, Parts, Refused, add_reasoning, keep_parts, says_something,
 };
 
 /// More items than this in one answer are a fault of the provider's stream.
@@ -229,19 +229,13 @@ impl AnswerReader for Reader {
             return Err(DecodeError::NoChoices);
         }
         let mut late = self.ending.chunk();
-        if let Some(kept) = std::mem::take(&mut self.parts).into_kwarg(&self.maker) {
-            late.additional_kwargs.insert(PROVIDER_PARTS_KWARG.to_owned(), kept);
-        }
+        keep_parts(&mut late, &mut self.parts, &self.maker);
         self.ending.close(late, "finish_reason", "stop", out);
         Ok(())
     }
 
-    fn is_finished(&self) -> bool {
-        self.ending.reason.is_some()
-    }
-
-    fn is_closed(&self) -> bool {
-        self.ending.is_closed()
+    fn ending(&self) -> &Ending {
+        &self.ending
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::subagent::SubagentEvent;
 use super::task::{Task, TaskEnd, TaskInput};
 use crate::messages::{Message, MessageChunk, UsageMetadata};
 use crate::runtime::checkpoint::PendingTask;
@@ -22,6 +23,8 @@ pub enum AgentEvent {
     Message(Message, Arc<MessageMeta>),
     /// A payload for `custom` viewers.
     Custom(Value),
+    /// News of an agent that a call sets to work.
+    Subagent(Box<SubagentEvent>),
     /// A task (a node at work) begins.
     TaskStart(Arc<Task>, TaskInput),
     /// A task ended.
@@ -76,6 +79,8 @@ pub struct StepEvent {
     pub next: Vec<PendingTask>,
     /// Where the agent's machine stands, so that another process can go on from here.
     pub machine: Value,
+    /// Super-steps of the run so far.
+    pub steps: u64,
     /// Whether the step is worth a checkpoint; steps that only lead to the next one are not.
     pub checkpoint: bool,
 }

@@ -4,6 +4,7 @@ mod call_log;
 mod event;
 mod graph;
 mod port;
+mod subagent;
 mod task;
 
 pub(crate) use call_log::CallLine;
@@ -14,4 +15,5 @@ pub use graph::{AgentGraph, GraphEdge, GraphNode};
 pub use port::{
     Agent, AgentError, AgentInput, AgentResolver, AgentStart, AgentStream, AssistantInfo, EventSink, RunContext, UnknownAssistant,
 };
+pub use subagent::{SubagentEvent, SubagentNews, SubagentStatus, TokenCount};
 pub use task::{Task, TaskEnd, TaskInput, path_of};

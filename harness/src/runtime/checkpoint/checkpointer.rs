@@ -1,18 +1,20 @@
 //! The port that keeps checkpoints.
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use super::{CheckpointMeta, CheckpointWrite, OutsideWrite, PutError, Snapshot};
 use crate::ids::{CheckpointId, RunId, ThreadId};
+use crate::runtime::runs::store::StoreError;
 
 /// Why a checkpoint could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
-    /// The store failed.
-    #[error("the checkpoint store failed: {0}")]
-    Store(String),
+    /// The store failed, or is away for a while.
+    #[error("checkpoints: {0}")]
+    Store(#[from] StoreError),
     /// There is no room left to write.
     #[error("no space is left for checkpoints")]
     StorageFull,
@@ -37,6 +39,15 @@ pub struct HistoryQuery {
     pub before: Option<CheckpointId>,
     /// Only those whose metadata contains all of these entries.
     pub metadata: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Which checkpoints of a thread stay, besides those that they follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptHistory {
+    /// So many of the newest. The newest always stays.
+    pub newest: u64,
+    /// Those that were made since then.
+    pub since: Option<DateTime<Utc>>,
 }
 
 /// Keeps checkpoints. Writes within a run go through `RunCommitStore` instead, together with the run's status; this port writes
@@ -72,6 +83,10 @@ pub trait Checkpointer: Send + Sync + std::fmt::Debug {
 
     /// Removes the checkpoints that one run wrote; the log stays. Idempotent.
     async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), CheckpointError>;
+
+    /// Removes up to `most` checkpoints of the thread, the oldest first, that neither stay by `keep` nor are followed by one that
+    /// does, and says how many those were. None goes while a run of the thread is not over; the log stays.
+    async fn forget_history(&self, thread: &ThreadId, keep: &KeptHistory, most: usize) -> Result<usize, CheckpointError>;
 
     /// Removes a thread's checkpoints and its log. Idempotent.
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), CheckpointError>;

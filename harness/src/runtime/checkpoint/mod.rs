@@ -8,7 +8,7 @@ mod nested;
 mod outside;
 mod snapshot;
 
-pub use checkpointer::{CheckpointError, Checkpointer, HistoryQuery};
+pub use checkpointer::{CheckpointError, Checkpointer, HistoryQuery, KeptHistory};
 pub use nested::{CheckpointPlace, NestedState, NestedStates, nested_at, within};
 pub use outside::{OutsideWrite, PutError};
 pub use snapshot::{CheckpointMeta, CheckpointSource, CheckpointWrite, LogRange, PendingNode, PendingTask, Snapshot, expand, layout_of};

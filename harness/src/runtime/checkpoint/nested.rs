@@ -27,7 +27,7 @@ pub struct NestedState {
     pub step: i64,
     /// Nodes that are due, which may have agents inside in their turn; empty when the agent is done.
     pub next: Vec<PendingTask>,
-    /// Where the agent's machine stands while anything is due.
+    /// Where the agent's machine stands, and what the call keeps of it.
     pub machine: Option<Value>,
     /// The state.
     pub state: Arc<ThreadState>,

@@ -1,13 +1,16 @@
 //! Checkpoints over the message log.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
 use super::{MemoryStores, StoredCheckpoint, Thread};
 use crate::ids::{CheckpointId, RunId, ThreadId};
 use crate::runtime::checkpoint::{
-    CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, OutsideWrite, PutError, Snapshot, expand,
+    CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, KeptHistory, OutsideWrite, PutError, Snapshot, expand,
 };
+use crate::runtime::runs::store::StoreError;
 use crate::state::ThreadState;
 
 #[async_trait]
@@ -15,7 +18,7 @@ impl Checkpointer for MemoryStores {
     async fn put(&self, write: CheckpointWrite) -> Result<(), CheckpointError> {
         let mut tables = self.0.lock();
         let thread = tables.threads.entry(write.meta.thread_id.clone()).or_default();
-        thread.refuse_misfits(std::slice::from_ref(&write)).map_err(CheckpointError::Store)?;
+        thread.refuse_misfits(std::slice::from_ref(&write)).map_err(StoreError::Failed)?;
         thread.keep(write);
         Ok(())
     }
@@ -31,7 +34,7 @@ impl Checkpointer for MemoryStores {
         if newest != change.newest.as_ref() || thread.log_tail() != change.log_tail {
             return Err(PutError::Moved(thread_id));
         }
-        thread.refuse_misfits(std::slice::from_ref(&change.write)).map_err(CheckpointError::Store)?;
+        thread.refuse_misfits(std::slice::from_ref(&change.write)).map_err(|why| CheckpointError::from(StoreError::Failed(why)))?;
         thread.keep(change.write);
         thread.title = change.title;
         thread.status = change.status;
@@ -83,6 +86,14 @@ impl Checkpointer for MemoryStores {
         Ok(())
     }
 
+    async fn forget_history(&self, thread: &ThreadId, keep: &KeptHistory, most: usize) -> Result<usize, CheckpointError> {
+        let mut tables = self.0.lock();
+        if tables.active(thread).is_some() {
+            return Ok(0);
+        }
+        Ok(tables.threads.get_mut(thread).map_or(0, |thread| thread.forget(keep, most)))
+    }
+
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), CheckpointError> {
         if let Some(thread) = self.0.lock().threads.get_mut(thread) {
             thread.checkpoints.clear();
@@ -122,6 +133,24 @@ impl Thread {
         found.sort_by(|a, b| b.meta.checkpoint_id.cmp(&a.meta.checkpoint_id));
         found.truncate(query.limit);
         found
+    }
+
+    /// Removes checkpoints that neither stay nor are followed by one that does.
+    fn forget(&mut self, keep: &KeptHistory, most: usize) -> usize {
+        let mut ids: Vec<_> = self.checkpoints.iter().map(|checkpoint| checkpoint.meta.checkpoint_id.clone()).collect();
+        ids.sort();
+        let newest = usize::try_from(keep.newest.max(1)).unwrap_or(usize::MAX);
+        let first = ids.get(ids.len().saturating_sub(newest)).cloned();
+        let stays = |meta: &CheckpointMeta| {
+            first.as_ref().is_none_or(|first| meta.checkpoint_id >= *first) || keep.since.is_some_and(|since| meta.created_at >= since)
+        };
+        let (staying, others): (Vec<_>, Vec<_>) = self.checkpoints.iter().map(|checkpoint| &checkpoint.meta).partition(|meta| stays(meta));
+        let followed: HashSet<_> = staying.iter().filter_map(|meta| meta.parent_id.as_ref()).collect();
+        let mut gone: Vec<_> = others.iter().map(|meta| &meta.checkpoint_id).filter(|id| !followed.contains(id)).cloned().collect();
+        gone.sort();
+        gone.truncate(most);
+        self.checkpoints.retain(|checkpoint| !gone.contains(&checkpoint.meta.checkpoint_id));
+        gone.len()
     }
 
     pub(super) fn newest(&self) -> Option<&StoredCheckpoint> {

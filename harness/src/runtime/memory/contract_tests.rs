@@ -25,6 +25,7 @@ fn ports(stores: MemoryStores) -> RunStores {
         events: stores.clone(),
         webhooks: stores.clone(),
         requests: stores.clone(),
+        streams: stores.clone(),
         checkpoints: stores,
         keep: Arc::new(()),
     }
@@ -36,6 +37,7 @@ crate::tool_ledger_suite!([#[tokio::test(flavor = "multi_thread", worker_threads
 crate::run_events_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 crate::checkpointer_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 crate::webhook_outbox_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
+crate::stream_log_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 crate::request_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 
 mod shared_by_several {

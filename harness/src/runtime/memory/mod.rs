@@ -1,5 +1,6 @@
 //! The runtime's ports in memory: for one process, for embedding without a server, and for tests. Products, not mocks.
 
+mod asides;
 mod bell;
 mod calls;
 mod checkpoints;
@@ -8,6 +9,7 @@ mod nodes;
 mod requests;
 mod runs;
 mod stream_bridge;
+mod streams;
 mod webhooks;
 
 use std::collections::{BTreeMap, HashMap};
@@ -25,7 +27,7 @@ use crate::ids::{NodeId, RunId, SystemIds, ThreadId};
 use crate::messages::Message;
 use crate::runtime::agent::AgentResolver;
 use crate::runtime::checkpoint::{CheckpointMeta, LogRange};
-use crate::runtime::runs::store::{CallProgress, Made, Recipe, RequestKey, RunEvent, WebhookDelivery};
+use crate::runtime::runs::store::{AsideCost, CallProgress, Recipe, RunEvent, WebhookDelivery};
 use crate::runtime::runs::{NullObserver, RunRecord, RuntimeParts, ThreadStatus};
 use crate::runtime::tasks::Tasks;
 
@@ -60,8 +62,10 @@ struct Tables {
     threads: BTreeMap<ThreadId, Thread>,
     runs: BTreeMap<RunId, Run>,
     outbox: BTreeMap<RunId, Call>,
-    requests: HashMap<requests::Scope, (RequestKey, Made)>,
+    requests: HashMap<requests::Scope, requests::Request>,
     nodes: BTreeMap<NodeId, Node>,
+    streams: HashMap<RunId, streams::Stream>,
+    asides: BTreeMap<String, AsideCost>,
     /// Whether several runtimes work on them.
     shared: bool,
     /// Counts admissions, to tell the order of runs that were made at the same moment.
@@ -134,6 +138,11 @@ impl MemoryStores {
     /// A thread's status and title, if the thread is known.
     pub fn thread(&self, thread: &ThreadId) -> Option<(ThreadStatus, Option<String>)> {
         self.0.lock().threads.get(thread).map(|thread| (thread.status, thread.title.clone()))
+    }
+
+    /// All runs, in no order.
+    pub fn all_runs(&self) -> Vec<RunRecord> {
+        self.0.lock().runs.values().map(|run| run.record.clone()).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
 use super::{Call, MemoryStores, Run, StoredCheckpoint, Tables, Thread};
@@ -36,7 +37,7 @@ impl RunCreateStore for MemoryStores {
         let begins = |other: &Run| other.due.unwrap_or_else(|| other.record.created_at.min(run.created_at));
         let mut others: Vec<_> = others.map(|other| RunRecord { created_at: begins(other), ..other.record.clone() }).collect();
         others.sort_by_key(|other| other.created_at);
-        let (status, stop) = match verdict(run.multitask, run.created_at, run.at, &others) {
+        let (status, stop) = match verdict(&run, &others) {
             Verdict::Take(stop) => (RunStatus::Starting, stop),
             Verdict::Wait(stop) => (RunStatus::Pending, stop),
             Verdict::Refuse(active) => return Err(AdmitError::ThreadBusy { active, thread_id: run.thread_id }),
@@ -206,6 +207,9 @@ impl RunCommitStore for MemoryStores {
             tables.outbox.insert(commit.run_id.clone(), Call { delivery, due: Some(commit.at), died: None, last_error: None });
         }
         let temporary = thread.temporary;
+        if let (Some(values), Some(request)) = (end.kept_values, tables.request_of(&commit.run_id)) {
+            request.values = Some(values);
+        }
         if !tables.unfinished(|other| other.thread_id == commit.thread_id).is_empty() {
             tables.threads.entry(commit.thread_id).or_default().status = ThreadStatus::Busy;
         } else if temporary {
@@ -243,6 +247,10 @@ impl RunQueryStore for MemoryStores {
         Ok(self.0.lock().active(thread))
     }
 
+    async fn kept_values(&self, run: &RunId) -> Result<Option<Bytes>, StoreError> {
+        Ok(self.0.lock().request_of(run).and_then(|request| request.values.clone()))
+    }
+
     async fn standing(&self, thread: Option<&ThreadId>, owner: &Owner) -> Result<Vec<RunStanding>, StoreError> {
         let owner = owner.resolve()?;
         let meant = |run: &RunRecord| owns(&owner, run) && thread.is_none_or(|thread| run.thread_id == *thread);
@@ -264,6 +272,8 @@ impl RunDeleteStore for MemoryStores {
         let mut tables = self.0.lock();
         let finished = tables.runs.get(run).is_some_and(|run| run.record.status.is_terminal());
         let Some(gone) = finished.then(|| tables.runs.remove(run)).flatten() else { return Ok(false) };
+        tables.streams.remove(run);
+        tables.forget_values(run);
         if let Some(thread) = tables.threads.get_mut(&gone.record.thread_id) {
             thread.events.retain(|event| event.event.run_id != *run);
             thread.checkpoints.retain(|checkpoint| checkpoint.meta.run_id.as_ref() != Some(run));
@@ -273,7 +283,13 @@ impl RunDeleteStore for MemoryStores {
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
         let mut tables = self.0.lock();
-        tables.runs.retain(|_, run| run.record.thread_id != *thread);
+        let tables = &mut *tables;
+        let gone = tables.runs.values().filter(|run| run.record.thread_id == *thread).map(|run| run.record.run_id.clone());
+        for run in gone.collect::<Vec<_>>() {
+            tables.runs.remove(&run);
+            tables.forget_values(&run);
+        }
+        tables.streams.retain(|run, _| tables.runs.contains_key(run));
         if let Some(thread) = tables.threads.get_mut(thread) {
             thread.events.clear();
         }

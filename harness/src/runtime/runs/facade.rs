@@ -6,7 +6,6 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
-use parking_lot::RwLock;
 
 use super::error::RunError;
 use super::live::Stop;
@@ -37,19 +36,18 @@ use crate::runtime::tasks::TaskKind;
 pub struct RunsFacade {
     parts: RuntimeParts,
     registry: Arc<RunRegistry>,
-    limits: Arc<RwLock<RunLimits>>,
 }
 
 impl RunsFacade {
     /// A runtime of these parts.
     pub fn new(parts: RuntimeParts, limits: RunLimits) -> Self {
-        let registry = Arc::new(RunRegistry::new(parts.ids.node_id()));
-        Self { parts, registry, limits: Arc::new(RwLock::new(limits)) }
+        let registry = Arc::new(RunRegistry::new(parts.ids.node_id(), limits));
+        Self { parts, registry }
     }
 
     /// Bounds for runs created from now on.
     pub fn set_limits(&self, limits: RunLimits) {
-        *self.limits.write() = limits;
+        *self.registry.limits.write() = limits;
     }
 
     /// Creates a run that nobody waits for.
@@ -176,12 +174,23 @@ impl RunsFacade {
     /// Joins the processes that work on the store, goes on with what a former one left unfinished, and with what waited there.
     /// Called once, before the first request. Gives the number of runs that were left.
     pub async fn recover(&self) -> Result<usize, RunError> {
-        let lease = self.limits.read().lease;
+        let lease = self.registry.limits.read().lease;
         membership::join(&self.registry, lease, &self.parts).await?;
         recovery::find_waiting(&self.registry, &self.parts).await?;
-        let left = queue::take_over(&self.registry, &self.limits, &self.parts).await?;
-        queue::open(&self.registry, &self.limits, &self.parts);
+        let left = queue::take_over(&self.registry, &self.parts).await?;
+        queue::open(&self.registry, &self.parts);
         Ok(left)
+    }
+
+    /// As [`RunsFacade::recover`], for a process that makes only runs of its own and leaves what waits to others. What a former one
+    /// left unfinished it goes on with only where it has the store for itself: nobody else would, and its thread would stay busy.
+    pub async fn join(&self) -> Result<usize, RunError> {
+        let lease = self.registry.limits.read().lease;
+        membership::join(&self.registry, lease, &self.parts).await?;
+        if self.registry.membership.is_shared() {
+            return Ok(0);
+        }
+        queue::take_over(&self.registry, &self.parts).await
     }
 
     /// Gives every run executed here back for another process, or the next one, to go on with, as shutdown does when its patience
@@ -223,7 +232,7 @@ impl RunsFacade {
         let actor = actor_context::current().unwrap_or_else(|| ActorContext::user(actor_context::DEFAULT_USER_ID));
         let agent = self.parts.agents.resolve(&spec.assistant, &spec.config.options).await?;
         let recipe = recipe_of(&mut spec, &actor);
-        let limits = *self.limits.read();
+        let limits = *self.registry.limits.read();
         let plan = plan(spec, agent, actor, &limits, &*self.parts.ids);
         if let Some(wanted) = &plan.checkpoint
             && self.parts.checkpointer.get(&plan.thread_id, Some(&wanted.checkpoint_id)).await?.is_none()
@@ -231,12 +240,12 @@ impl RunsFacade {
             return Err(RunError::CheckpointNotFound(wanted.checkpoint_id.clone()));
         }
         // In a task of its own: a caller that goes away must not leave an admitted run that nobody launches.
-        let (registry, limits, parts) = (self.registry.clone(), self.limits.clone(), self.parts.clone());
+        let (registry, parts) = (self.registry.clone(), self.parts.clone());
         let admission = async move {
             Ok(match registry.admit(&plan, recipe, &parts).await? {
                 Admission::Now(ticket) => launch(ticket, plan, &registry, &parts),
                 Admission::Later(RunTicket { record, live }) => {
-                    queue::open(&registry, &limits, &parts);
+                    queue::open(&registry, &parts);
                     RunHandle { record, live }
                 }
             })
@@ -251,8 +260,9 @@ impl RunsFacade {
 
     /// The store may not have heard yet that a run of this process has begun to work.
     fn overlay(&self, mut record: RunRecord) -> RunRecord {
-        if let Some(live) = self.registry.live(&record.run_id).filter(|_| !record.status.is_terminal()) {
-            record.status = live.status();
+        let live = self.registry.live(&record.run_id).map(|live| live.status());
+        if record.status == RunStatus::Starting && live == Some(RunStatus::Running) {
+            record.status = RunStatus::Running;
         }
         if !record.status.is_terminal() {
             record.completion = RunCompletionData::default();

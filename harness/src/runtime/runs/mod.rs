@@ -4,12 +4,16 @@
 //! launches; `execution` runs; `stream_service` and `wait_service` tell its viewers.
 
 mod bell;
+#[cfg(test)]
+mod bridge_kit;
 mod callbacks;
+mod closing;
 mod error;
 mod execution;
 mod facade;
 mod keeper;
 mod live;
+mod looks;
 mod membership;
 mod observer;
 mod parts;
@@ -43,7 +47,7 @@ pub use planner::plan;
 pub use record::{LOST_ERROR, RunCompletionData, RunRecord, ThreadStatus};
 pub use recovery::{ATTEMPTS_EXHAUSTED, NODE_LOST, ORPHAN_RECOVERED, ROLLED_BACK};
 pub use registry::RunRegistry;
-pub use slot::{MOST_WAITING, Verdict, verdict};
+pub use slot::{Verdict, verdict};
 pub use spec::{
     CancelAction, CheckpointRef, DisconnectMode, Durability, IfNotExists, MultitaskStrategy, NodeSelector, Recovery, RunCommand, RunConfig,
     RunInput, RunScope, RunSpec, StreamMode, StreamModes, Visit,

@@ -1,8 +1,10 @@
 //! Lifecycle events, for those who act on a run's life besides its viewers.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
-use super::record::{RunCompletionData, ThreadStatus};
+use super::record::{RunCompletionData, RunRecord, ThreadStatus};
 use crate::ids::{RunId, ThreadId};
 
 /// What happened to a run.
@@ -30,6 +32,8 @@ pub enum LifecycleKind {
         /// What it added up to until then.
         completion: RunCompletionData,
     },
+    /// Its execution here is over and has not ended it: it was given back, taken by another process, deleted, or broke off.
+    RunLeft,
     /// The thread's status changed with it.
     ThreadStatusUpdated(ThreadStatus),
 }
@@ -41,8 +45,26 @@ pub struct RunLifecycleEvent {
     pub run_id: RunId,
     /// Its thread.
     pub thread_id: ThreadId,
+    /// Which attempt at it.
+    pub attempt: u32,
     /// What happened.
     pub kind: LifecycleKind,
+}
+
+/// The longest that an observer may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl RunLifecycleEvent {
+    pub(super) fn of(run: &RunRecord, kind: LifecycleKind) -> Self {
+        Self { run_id: run.run_id.clone(), thread_id: run.thread_id.clone(), attempt: run.attempt, kind }
+    }
+
+    /// Tells the observer, who gets a bounded time.
+    pub(super) async fn tell(self, observer: &dyn RunObserver) {
+        if tokio::time::timeout(PATIENCE, observer.observe(&self)).await.is_err() {
+            tracing::warn!(event = ?self, "the run observer took too long");
+        }
+    }
 }
 
 /// Hears of lifecycle events. It must not fail the run: it deals with its own errors, and it is given a bounded time.

@@ -64,7 +64,9 @@ pub struct RunLimits {
     pub recovery: Recovery,
     /// How many processes may die with a run before it ends.
     pub max_attempts: u32,
-    /// Longest silence of an agent.
+    /// Most runs that may wait on one thread.
+    pub max_enqueued: usize,
+    /// Longest silence of an agent, while it waits for no tool and no person.
     pub idle: Duration,
     /// How long a finished run's events stay in the bridge.
     pub stream_retention: Duration,
@@ -81,6 +83,7 @@ impl Default for RunLimits {
             lease: Duration::from_secs(10),
             recovery: Recovery::Resume,
             max_attempts: 3,
+            max_enqueued: 16,
             idle: Duration::from_secs(10 * 60),
             stream_retention: Duration::from_secs(24 * 60 * 60),
             max_trace_chars: 10_240,

@@ -8,28 +8,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use parking_lot::RwLock;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::bell::Ring;
+use super::closing::Closing;
 use super::error::RunError;
-use super::live::{LiveRun, RunOutcome, Stop};
+use super::live::{RunOutcome, Stop};
 use super::parts::{RunLimits, RuntimeParts};
 use super::planner::plan;
 use super::record::{LOST_ERROR, RunRecord, ThreadStatus};
-use super::recovery::{self, Ending, Fate, ORPHAN_RECOVERED, ROLLED_BACK, fate};
+use super::recovery::{self, Fate, ORPHAN_RECOVERED, ROLLED_BACK, fate};
 use super::registry::{RunRegistry, RunTicket};
-use super::settling::Settling;
 use super::spec::{CancelAction, IfNotExists, RunScope};
 use super::status::RunStatus;
 use super::store::{Claimed, RunCommit, RunEnd, StoreError};
 use super::supervisor::launch;
-use crate::ids::{NodeId, RunId};
+use crate::ids::NodeId;
 use crate::runtime::actor_context::{self, Owner};
 use crate::runtime::fail_points;
-use crate::runtime::serialization::error_frame;
-use crate::runtime::stream_bridge::{StreamKey, TerminalKind};
 use crate::runtime::tasks::{TaskKind, panic_text};
 
 /// The longest that a turn goes unnoticed for which no bell was heard, and a run whose process died where others may be.
@@ -44,12 +40,8 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// Goes on with the runs whose processes are gone. At a start with the store for itself, these are all that somebody owned.
 /// Gives their number.
-pub(super) async fn take_over(
-    registry: &Arc<RunRegistry>,
-    limits: &Arc<RwLock<RunLimits>>,
-    parts: &RuntimeParts,
-) -> Result<usize, RunError> {
-    let queue = Queue { registry: registry.clone(), limits: limits.clone(), parts: parts.clone() };
+pub(super) async fn take_over(registry: &Arc<RunRegistry>, parts: &RuntimeParts) -> Result<usize, RunError> {
+    let queue = Queue { registry: registry.clone(), parts: parts.clone() };
     queue.try_take_over_all().await.map(|over| over.taken).map_err(Into::into)
 }
 
@@ -75,11 +67,11 @@ impl Doorbell {
 }
 
 /// Begins to start what waits, unless that was begun before. It goes on as long as the process lives.
-pub(super) fn open(registry: &Arc<RunRegistry>, limits: &Arc<RwLock<RunLimits>>, parts: &RuntimeParts) {
+pub(super) fn open(registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
     if registry.doorbell.answered.swap(true, Ordering::AcqRel) {
         return registry.doorbell.ring();
     }
-    let queue = Queue { registry: registry.clone(), limits: limits.clone(), parts: parts.clone() };
+    let queue = Queue { registry: registry.clone(), parts: parts.clone() };
     let (mut looked, mut swept) = (Instant::now(), Instant::now());
     parts.tasks.spawn(TaskKind::Service, "run queue", async move {
         let stop = queue.parts.tasks.token().clone();
@@ -110,7 +102,6 @@ pub(super) fn open(registry: &Arc<RunRegistry>, limits: &Arc<RwLock<RunLimits>>,
 
 struct Queue {
     registry: Arc<RunRegistry>,
-    limits: Arc<RwLock<RunLimits>>,
     parts: RuntimeParts,
 }
 
@@ -188,9 +179,8 @@ impl Queue {
             // Its owner does not live, so it is taken again.
             return tracing::warn!(run_id = %claimed.run.run_id, "a run was taken under a lease that has lapsed since");
         }
-        let limits = *self.limits.read();
         let run = claimed.run.clone();
-        let work = AssertUnwindSafe(start(claimed, limits, &self.registry, &self.parts));
+        let work = AssertUnwindSafe(start(claimed, &self.registry, &self.parts));
         let failed = match tokio::time::timeout(START_LIMIT, work.catch_unwind()).await {
             Ok(Ok(())) => None,
             Ok(Err(panic)) => Some(panic_text(panic.as_ref())),
@@ -220,9 +210,10 @@ impl Queue {
 }
 
 /// Starts a run whose turn has come, from what was written down of it, or ends it if it lost too much.
-async fn start(claimed: Claimed, limits: RunLimits, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
+async fn start(claimed: Claimed, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
     let Claimed { run, losses, worked, recipe } = claimed;
     // The limit is the run's, whoever works on it.
+    let limits = *registry.limits.read();
     let limits = RunLimits { wall_clock: limits.wall_clock.saturating_sub(worked), ..limits };
     let live = registry.live.for_attempt(&run.run_id);
     live.set_status(RunStatus::Starting);
@@ -239,7 +230,7 @@ async fn start(claimed: Claimed, limits: RunLimits, registry: &Arc<RunRegistry>,
         Ok(recipe) => recipe,
         Err(reason) => return give_up(&run, ORPHAN_RECOVERED, &format!("the run cannot be read: {reason}"), registry, parts).await,
     };
-    if let Fate::End(reason, why) = fate(&run, &recipe.spec, losses, &limits) {
+    if let Fate::End(reason, why) = fate(&run, &recipe.spec, losses, worked > Duration::ZERO, &limits) {
         return give_up(&run, reason, why, registry, parts).await;
     }
     let mut spec = recipe.spec;
@@ -265,9 +256,11 @@ async fn give_up(run: &RunRecord, reason: &'static str, why: &str, registry: &Ar
     let ending = recovery::end_orphan(run, reason, why, parts).await;
     let (status, error) = match run.cancel {
         Some(CancelAction::Interrupt) => (RunStatus::Interrupted, None),
-        _ => (RunStatus::Error, Some((LOST_ERROR.to_owned(), why.to_owned()))),
+        // It was asked for, so it is no failure to those who view the run.
+        Some(CancelAction::Rollback) => (RunStatus::Error, None),
+        None => (RunStatus::Error, Some((LOST_ERROR.to_owned(), why.to_owned()))),
     };
-    closing.close(ending, RunOutcome { status, error, values: None }, parts).await;
+    closing.close(ending, RunOutcome { status, error, values: None }, parts);
 }
 
 /// Ends a run that was told to stop, and that nobody executes although it was at work or taken before.
@@ -294,6 +287,7 @@ pub(super) async fn end_unstarted(run: &RunRecord, registry: &Arc<RunRegistry>, 
             thread_status: ThreadStatus::Idle,
             title: None,
             webhook: recovery::webhook_of(run, None),
+            kept_values: None,
             // It has none: the thread is left as its newest one says.
             discard_checkpoints: true,
             forget_calls: false,
@@ -301,74 +295,7 @@ pub(super) async fn end_unstarted(run: &RunRecord, registry: &Arc<RunRegistry>, 
         ..RunCommit::new(run.run_id.clone(), run.thread_id.clone(), run.attempt, parts.clock.now())
     };
     let ending = recovery::store_end(commit, parts).await;
-    closing.close(ending, RunOutcome { status, error: None, values: None }, parts).await;
-}
-
-/// The end of a run on which nobody works, for those who view it or wait for it here.
-struct Closing {
-    run: RunRecord,
-    /// The handle that the run had when this was begun; a later attempt has another one.
-    live: Option<Arc<LiveRun>>,
-    registry: Arc<RunRegistry>,
-    _settling: Settling,
-}
-
-impl Closing {
-    /// `None` when a task of this process is at it already: who waits for the run here is sent to the store then.
-    fn begin(run: &RunRecord, registry: &Arc<RunRegistry>) -> Option<Self> {
-        let live = registry.live(&run.run_id);
-        let Some(settling) = registry.settling.begin(&run.run_id, run.attempt) else {
-            let_go(&run.run_id, live, registry);
-            return None;
-        };
-        Some(Self { run: run.clone(), live, registry: registry.clone(), _settling: settling })
-    }
-
-    /// Tells how the run ended, once that is durable: at once, or when the store is back.
-    async fn close(self, ending: Ending, outcome: RunOutcome, parts: &RuntimeParts) {
-        match ending {
-            Ending::Stored => self.tell(outcome, parts).await,
-            Ending::Refused => let_go(&self.run.run_id, self.live, &self.registry),
-            Ending::Later(_) => {
-                let then = parts.clone();
-                parts.tasks.spawn(TaskKind::Service, "run end", async move {
-                    if ending.stored(&then).await {
-                        self.tell(outcome, &then).await
-                    } else {
-                        let_go(&self.run.run_id, self.live, &self.registry)
-                    }
-                });
-            }
-        }
-    }
-
-    async fn tell(self, outcome: RunOutcome, parts: &RuntimeParts) {
-        let run_id = &self.run.run_id;
-        if let Some((name, text)) = &outcome.error {
-            let key = StreamKey { run_id: run_id.clone(), attempt: self.run.attempt };
-            let data = error_frame(name, text).data.into_bytes();
-            if let Err(error) = parts.bridge.publish_terminal(&key, TerminalKind::Error, Some(data)).await {
-                tracing::warn!(%run_id, %error, "the end did not reach the stream");
-            }
-        }
-        parts.bridge.cancel(run_id).await;
-        parts.bridge.cleanup(run_id, Duration::from_secs(60)).await;
-        if let Some(live) = &self.live {
-            self.registry.live.remove_exactly(run_id, live);
-            live.set_status(outcome.status);
-            live.finished(outcome);
-        }
-        parts.bell.ring(Ring::Ended(run_id.clone()));
-        self.registry.doorbell.ring();
-    }
-}
-
-/// The store knows more of the run than this process does.
-fn let_go(run_id: &RunId, live: Option<Arc<LiveRun>>, registry: &RunRegistry) {
-    if let Some(live) = live {
-        registry.live.remove_exactly(run_id, &live);
-        live.left();
-    }
+    closing.close(ending, RunOutcome { status, error: None, values: None }, parts);
 }
 
 #[cfg(test)]

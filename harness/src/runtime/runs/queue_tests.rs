@@ -6,6 +6,7 @@ use futures_util::StreamExt;
 
 use super::super::tests::{BEAT, as_user, drain, facade, over, spec, texts, thread, wait_for_tokens};
 use super::super::*;
+use crate::runtime::actor_context::Owner;
 use crate::runtime::runs::store::{AdmitError, RunListQuery};
 use crate::runtime::stream_bridge::{ResumeFrom, StreamItem, TerminalKind};
 
@@ -105,7 +106,9 @@ async fn what_waited_when_the_process_died_begins_in_its_order_after_the_restart
         let before = facade();
         let hang = RunSpec { recovery: Some(Recovery::Fail), ..queued("hang") };
         let first = before.create_background(hang).await.unwrap();
-        wait_for_tokens(&before, &first.run_id).await;
+        while before.parts().query.get(&first.run_id, &Owner::None).await.unwrap().unwrap().status != RunStatus::Running {
+            tokio::task::yield_now().await;
+        }
         let second = before.create_background(queued("finish")).await.unwrap();
         let third = before.create_background(queued("fail")).await.unwrap();
         // Its process dies: nothing of it is heard again.

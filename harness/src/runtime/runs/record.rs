@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::spec::{CancelAction, MultitaskStrategy};
 use super::status::RunStatus;
 use crate::ids::{RunId, ThreadId};
+use crate::messages::UsageMetadata;
 
 /// The class of an error that nobody who is left has seen.
 pub const LOST_ERROR: &str = "RunError";
@@ -100,14 +101,14 @@ impl RunCompletionData {
     /// The sum of this and what came later.
     #[must_use]
     pub fn and(mut self, later: Self) -> Self {
-        self.total_input_tokens += later.total_input_tokens;
-        self.total_output_tokens += later.total_output_tokens;
-        self.total_tokens += later.total_tokens;
-        self.llm_call_count += later.llm_call_count;
-        self.lead_agent_tokens += later.lead_agent_tokens;
-        self.subagent_tokens += later.subagent_tokens;
-        self.middleware_tokens += later.middleware_tokens;
-        self.message_count += later.message_count;
+        self.total_input_tokens = self.total_input_tokens.saturating_add(later.total_input_tokens);
+        self.total_output_tokens = self.total_output_tokens.saturating_add(later.total_output_tokens);
+        self.total_tokens = self.total_tokens.saturating_add(later.total_tokens);
+        self.llm_call_count = self.llm_call_count.saturating_add(later.llm_call_count);
+        self.lead_agent_tokens = self.lead_agent_tokens.saturating_add(later.lead_agent_tokens);
+        self.subagent_tokens = self.subagent_tokens.saturating_add(later.subagent_tokens);
+        self.middleware_tokens = self.middleware_tokens.saturating_add(later.middleware_tokens);
+        self.message_count = self.message_count.saturating_add(later.message_count);
         self.last_ai_message = later.last_ai_message.or(self.last_ai_message);
         self.first_human_message = self.first_human_message.or(later.first_human_message);
         for (model, used) in later.token_usage_by_model {
@@ -117,6 +118,11 @@ impl RunCompletionData {
         self
     }
 
+    /// What each model was used for, by its entry's name.
+    pub fn by_model(&self) -> impl Iterator<Item = (&str, UsageMetadata)> {
+        self.token_usage_by_model.iter().map(|(model, row)| (model.as_str(), usage_of(row)))
+    }
+
     /// The same without what was said.
     #[must_use]
     pub fn without_text(self) -> Self {
@@ -124,11 +130,24 @@ impl RunCompletionData {
     }
 }
 
+/// The counts of a model's row; older rows have a number alone.
+fn usage_of(row: &Value) -> UsageMetadata {
+    let count = |key: &str| row.get(key).and_then(Value::as_u64);
+    let cached = count("cache_read_tokens").map(|count| (UsageMetadata::CACHE_READ.to_owned(), count.into()));
+    UsageMetadata {
+        input_tokens: count("input_tokens").unwrap_or_default(),
+        output_tokens: count("output_tokens").unwrap_or_default(),
+        total_tokens: row.as_u64().or_else(|| count("total_tokens")).or_else(|| count("tokens")).unwrap_or_default(),
+        input_token_details: cached.into_iter().collect(),
+        output_token_details: Map::new(),
+    }
+}
+
 /// Adds the counts of one object to those of another.
 fn add_up(held: &mut Value, more: Value) {
     let (Value::Object(held), Value::Object(more)) = (held, more) else { return };
     for (what, count) in more {
-        let sum = held.get(&what).and_then(Value::as_u64).unwrap_or(0) + count.as_u64().unwrap_or(0);
+        let sum = held.get(&what).and_then(Value::as_u64).unwrap_or(0).saturating_add(count.as_u64().unwrap_or(0));
         held.insert(what, sum.into());
     }
 }

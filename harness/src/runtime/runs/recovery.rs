@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::callbacks::HUMAN_INPUT;
 use super::error::RunError;
+use super::observer::{LifecycleKind, RunLifecycleEvent};
 use super::parts::{RunLimits, RuntimeParts};
 use super::queue::end_unstarted;
 use super::record::{LOST_ERROR, RunRecord, ThreadStatus};
@@ -54,14 +55,16 @@ pub(super) enum Fate {
     End(&'static str, &'static str),
 }
 
-/// Decides by how many owners died with the run (section 3.6 of the reliability contract).
-pub(super) fn fate(run: &RunRecord, spec: &RunSpec, losses: u32, limits: &RunLimits) -> Fate {
+/// Decides by how many owners died with the run, and whether it had begun to work by then (section 3.6 of the reliability contract).
+pub(super) fn fate(run: &RunRecord, spec: &RunSpec, losses: u32, began: bool, limits: &RunLimits) -> Fate {
     match losses {
         0 => Fate::Start,
         _ if run.cancel.is_some() => Fate::End(ORPHAN_RECOVERED, LOST),
         _ if limits.recovery == Recovery::Fail || spec.recovery == Some(Recovery::Fail) => Fate::End(ORPHAN_RECOVERED, LOST),
-        _ if spec.durability == Durability::Exit => Fate::End(NODE_LOST, LOST),
+        // One that kills whoever starts it ends some time.
         lost if lost >= limits.max_attempts => Fate::End(ATTEMPTS_EXHAUSTED, EXHAUSTED),
+        _ if !began => Fate::Start,
+        _ if spec.durability == Durability::Exit => Fate::End(NODE_LOST, LOST),
         _ => Fate::Start,
     }
 }
@@ -133,6 +136,7 @@ pub(super) async fn end_orphan(run: &RunRecord, reason: &'static str, why: &str,
             thread_status: if rolled_back { ThreadStatus::Idle } else { ThreadStatus::after(status, false) },
             title: None,
             webhook,
+            kept_values: None,
             discard_checkpoints: rolled_back,
             forget_calls: true,
         }),
@@ -184,6 +188,16 @@ impl Ending {
             }
         }
     }
+}
+
+/// Tells the observer of a stored end of a run that nobody executes: that it failed because of `why`, or else was cancelled.
+pub(super) async fn tell_end(run: &RunRecord, why: Option<&str>, parts: &RuntimeParts) {
+    let completion = run.completion.clone();
+    let kind = match why {
+        Some(error) => LifecycleKind::RunFailed { error: error.to_owned(), completion },
+        None => LifecycleKind::RunCancelled { completion },
+    };
+    RunLifecycleEvent::of(run, kind).tell(&*parts.observer).await;
 }
 
 /// Whether the run ended as `commit` says; one that cannot be read is somebody else's to tell of.
@@ -320,4 +334,4 @@ fn identified(message: Message, parts: &RuntimeParts) -> Message {
 
 #[cfg(test)]
 #[path = "recovery_tests.rs"]
-mod tests;
+pub(super) mod tests;

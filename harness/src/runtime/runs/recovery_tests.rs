@@ -50,7 +50,7 @@ impl Agent for TwoSteps {
             let next = if second { vec![] } else { vec![PendingTask::new("task-2", "model")] };
             let machine = json!({ "said": 1 });
             let (node, state) = ("model".to_owned(), Arc::new(state));
-            ctx.sink.emit(AgentEvent::Step(StepEvent { node, update: Some(update), state, next, machine, checkpoint: true }));
+            ctx.sink.emit(AgentEvent::Step(StepEvent { node, update: Some(update), state, next, machine, steps: 1, checkpoint: true }));
             if !second {
                 std::future::pending::<()>().await;
             }
@@ -78,19 +78,19 @@ impl AgentResolver for OnlyTwoSteps {
     }
 }
 
-fn process() -> RunsFacade {
+pub(in crate::runtime::runs) fn process() -> RunsFacade {
     over(runtime_in_memory(Arc::new(OnlyTwoSteps)).unwrap())
 }
 
 /// The next process over the same stores; nothing else is left of `before`.
-fn after(before: &RunsFacade) -> RunsFacade {
+pub(in crate::runtime::runs) fn after(before: &RunsFacade) -> RunsFacade {
     before.parts().tasks.token().cancel();
     let bridge = Arc::new(MemoryStreamBridge::new(MemoryOptions::default()).unwrap());
     over(RuntimeParts { bridge, ..before.parts().clone() })
 }
 
 /// A run whose first step is durable, and which goes no farther here.
-async fn stuck(process: &RunsFacade, spec: RunSpec) -> RunRecord {
+pub(in crate::runtime::runs) async fn stuck(process: &RunsFacade, spec: RunSpec) -> RunRecord {
     let spec = RunSpec { durability: Durability::Sync, ..spec };
     let (run, mut stream) = process.create_and_stream(spec, BEAT).await.unwrap();
     // With this durability a step is shown once it is stored.
@@ -102,7 +102,7 @@ async fn stuck(process: &RunsFacade, spec: RunSpec) -> RunRecord {
     run
 }
 
-async fn stored(process: &RunsFacade, run: &RunRecord) -> RunRecord {
+pub(in crate::runtime::runs) async fn stored(process: &RunsFacade, run: &RunRecord) -> RunRecord {
     process.parts().query.get(&run.run_id, &Owner::None).await.unwrap().unwrap()
 }
 
@@ -127,6 +127,9 @@ async fn a_run_goes_on_where_its_last_checkpoint_stands() {
         let Some(StreamItem::Event(first)) = stream.items.next().await else { panic!("a metadata frame") };
         let first: Value = serde_json::from_slice(&first.data.into_bytes()).unwrap();
         assert_eq!(first["attempt"], 2);
+        let metas = after.parts().checkpointer.list_meta(&thread(), &HistoryQuery { limit: 9, ..HistoryQuery::default() }).await.unwrap();
+        let resumed = metas.iter().find(|meta| Some(meta.checkpoint_id.as_str()) == first["checkpoint_id"].as_str());
+        assert_eq!(resumed.map(|meta| meta.step), Some(1), "{first}");
         let Some(StreamItem::Event(snapshot)) = stream.items.next().await else { panic!("a snapshot") };
         let data: Value = serde_json::from_slice(&snapshot.data.into_bytes()).unwrap();
         assert_eq!((&*snapshot.event, data["messages"].as_array().map(Vec::len)), ("values", Some(2)));
@@ -235,15 +238,20 @@ fn what_becomes_of_a_run_follows_from_its_losses_and_what_was_asked_for() {
     let plain = with(&|_| {});
     let exit = with(&|spec| spec.durability = Durability::Exit);
     let fail = with(&|spec| spec.recovery = Some(Recovery::Fail));
-    assert_eq!(fate(&run, &exit, 0, &limits), Fate::Start);
-    assert_eq!((fate(&run, &plain, 1, &limits), fate(&run, &plain, 2, &limits)), (Fate::Start, Fate::Start));
-    assert!(matches!(fate(&run, &plain, 3, &limits), Fate::End(ATTEMPTS_EXHAUSTED, _)));
-    assert_eq!(fate(&run, &exit, 1, &limits), Fate::End(NODE_LOST, LOST));
-    assert_eq!(fate(&run, &fail, 1, &limits), Fate::End(ORPHAN_RECOVERED, LOST));
+    assert_eq!(fate(&run, &exit, 0, false, &limits), Fate::Start);
+    assert_eq!((fate(&run, &plain, 1, true, &limits), fate(&run, &plain, 2, true, &limits)), (Fate::Start, Fate::Start));
+    assert!(matches!(fate(&run, &plain, 3, true, &limits), Fate::End(ATTEMPTS_EXHAUSTED, _)));
+    assert_eq!(fate(&run, &exit, 1, true, &limits), Fate::End(NODE_LOST, LOST));
+    assert_eq!(fate(&run, &fail, 1, true, &limits), Fate::End(ORPHAN_RECOVERED, LOST));
     let stopped = RunRecord { cancel: Some(CancelAction::Interrupt), ..run.clone() };
-    assert_eq!(fate(&stopped, &plain, 1, &limits), Fate::End(ORPHAN_RECOVERED, LOST));
+    assert_eq!(fate(&stopped, &plain, 1, true, &limits), Fate::End(ORPHAN_RECOVERED, LOST));
     let unforgiving = RunLimits { recovery: Recovery::Fail, ..limits };
-    assert_eq!(fate(&run, &plain, 1, &unforgiving), Fate::End(ORPHAN_RECOVERED, LOST));
+    assert_eq!(fate(&run, &plain, 1, true, &unforgiving), Fate::End(ORPHAN_RECOVERED, LOST));
+    // What was accepted and never begun is begun by the next one.
+    for spec in [&exit, &plain] {
+        assert_eq!(fate(&run, spec, 2, false, &limits), Fate::Start);
+        assert!(matches!(fate(&run, spec, 3, false, &limits), Fate::End(ATTEMPTS_EXHAUSTED, _)));
+    }
 }
 
 #[tokio::test]

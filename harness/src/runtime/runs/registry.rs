@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use parking_lot::RwLock;
 use tokio::sync::{Notify, broadcast};
 
 use super::bell::Ring;
 use super::error::RunError;
 use super::live::{LiveRun, LiveRuns, Stop};
+use super::looks::RunLooks;
 use super::membership::Membership;
-use super::parts::RuntimeParts;
+use super::parts::{RunLimits, RuntimeParts};
 use super::plan::ExecutionPlan;
 use super::queue::{Doorbell, end_unstarted};
 use super::record::RunRecord;
@@ -24,9 +26,10 @@ use crate::runtime::actor_context::Owner;
 use crate::runtime::fail_points;
 use crate::runtime::tasks::TaskKind;
 
-/// How often, and how long after one another, to look for a run whose admission may or may not have been written.
-const ABANDON_LOOKS: u32 = 60;
-const ABANDON_PAUSE: Duration = Duration::from_secs(1);
+/// How long after one another to look for a run whose admission may or may not have been written. Together they outlast a write that
+/// is under way; a store that is short of connections is not asked more often than that.
+const ABANDON_PAUSES: [Duration; 5] =
+    [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(8), Duration::from_secs(20), Duration::from_secs(30)];
 
 /// Proof that a run owns its thread's slot. Only admission and the queue make one, and launching consumes it.
 #[derive(Debug)]
@@ -47,12 +50,15 @@ pub(super) enum Admission {
 /// Admits runs and keeps the handles of those that wait or are executed here.
 #[derive(Debug)]
 pub struct RunRegistry {
+    /// Bounds of the runs that begin from now on.
+    pub(super) limits: RwLock<RunLimits>,
     pub(super) live: LiveRuns,
     pub(super) doorbell: Doorbell,
     /// Has the membership look at what became of its runs.
     pub(super) look: Notify,
     pub(super) membership: Membership,
     pub(super) settling: SettlingRuns,
+    pub(super) looks: RunLooks,
     /// Says on which thread a run begins here.
     pub(super) launches: broadcast::Sender<ThreadId>,
 }
@@ -62,13 +68,15 @@ const LAUNCHES_KEPT: usize = 256;
 
 impl RunRegistry {
     /// Without runs, for the process `node`.
-    pub(super) fn new(node: NodeId) -> Self {
+    pub(super) fn new(node: NodeId, limits: RunLimits) -> Self {
         Self {
+            limits: RwLock::new(limits),
             live: LiveRuns::default(),
             doorbell: Doorbell::default(),
             look: Notify::new(),
             membership: Membership::new(node),
             settling: SettlingRuns::default(),
+            looks: RunLooks::default(),
             launches: broadcast::Sender::new(LAUNCHES_KEPT),
         }
     }
@@ -191,6 +199,7 @@ fn new_run(plan: &ExecutionPlan, recipe: Arc<Recipe>, owner: NodeId, parts: &Run
         request: plan.request.clone(),
         recipe,
         owner,
+        most_waiting: plan.limits.max_enqueued,
         created_at: now.checked_add_signed(delay).unwrap_or(now),
         at: now,
     }
@@ -201,11 +210,11 @@ fn abandon(run_id: RunId, made_at: DateTime<Utc>, registry: &Arc<RunRegistry>, p
     let (registry, parts, stop) = (registry.clone(), parts.clone(), parts.tasks.token().clone());
     let tasks = parts.tasks.clone();
     tasks.spawn(TaskKind::Service, "abandoned admission", async move {
-        for _ in 0..ABANDON_LOOKS {
+        for pause in ABANDON_PAUSES {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                () = tokio::time::sleep(ABANDON_PAUSE) => {}
+                () = tokio::time::sleep(pause) => {}
             }
             let Ok(Some(run)) = parts.query.get(&run_id, &Owner::None).await else { continue };
             // One of that id that was made at another time was admitted since, and acknowledged.
@@ -215,7 +224,9 @@ fn abandon(run_id: RunId, made_at: DateTime<Utc>, registry: &Arc<RunRegistry>, p
             // Its owner ends it, who may be another process by now.
             let is_told = registry.membership.is_shared() || !run.status.is_owned() || registry.live(&run_id).is_some();
             if !is_told {
-                recovery::end_orphan(&run, ORPHAN_RECOVERED, recovery::LOST, &parts).await.stored(&parts).await;
+                if recovery::end_orphan(&run, ORPHAN_RECOVERED, recovery::LOST, &parts).await.stored(&parts).await {
+                    recovery::tell_end(&run, run.cancel.is_none().then_some(recovery::LOST), &parts).await;
+                }
                 return;
             }
             match registry.request_cancel(&run_id, CancelAction::Interrupt, &parts).await {

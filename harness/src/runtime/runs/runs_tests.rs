@@ -27,6 +27,8 @@ pub(super) const BEAT: Duration = Duration::from_secs(15);
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Then {
     Finish,
+    /// A tool works for longer than an agent may be silent.
+    Work,
     Hang,
     Fail,
     Panic,
@@ -50,6 +52,10 @@ impl Agent for TestAgent {
                 Then::Hang => std::future::pending::<()>().await,
                 Then::Fail => return Err(AgentError::RecursionLimit(3)),
                 Then::Panic => panic!("boom"),
+                Then::Work => {
+                    ctx.sink.emit(AgentEvent::ToolStart { call_id: "c".to_owned(), name: "bash".to_owned() });
+                    tokio::time::sleep(3 * RunLimits::default().idle).await;
+                }
                 Then::Finish | Then::Ask => {}
             }
             let answer = Message::ai("one two").with(|body| body.id = Some(id));
@@ -62,6 +68,7 @@ impl Agent for TestAgent {
                 state: Arc::new(state),
                 next: vec![],
                 machine: Value::Null,
+                steps: 1,
                 checkpoint: true,
             }));
             let kind = match then {
@@ -87,6 +94,7 @@ impl AgentResolver for Agents {
     async fn resolve(&self, assistant: &str, _options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         let then = match assistant {
             "finish" => Then::Finish,
+            "work" => Then::Work,
             "hang" => Then::Hang,
             "fail" => Then::Fail,
             "panic" => Then::Panic,
@@ -324,6 +332,15 @@ async fn a_silent_agent_is_timed_out() {
     .await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_agent_whose_tool_takes_long_is_not() {
+    as_user(async {
+        let (record, outcome) = facade().create_and_wait(spec("work")).await.unwrap();
+        assert!(matches!(outcome, WaitOutcome::Values(_)), "{record:?} {outcome:?}");
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn another_user_finds_nothing() {
     let facade = facade();
@@ -404,6 +421,20 @@ async fn a_commit_whose_reply_is_lost_is_not_written_twice_and_the_run_ends_well
         let types: Vec<_> = rows.iter().map(|row| row.event.event_type.as_str()).collect();
         assert_eq!(types, ["run.start", "llm.human.input", "run.end"]);
         assert!(facade.create_and_wait(spec("finish")).await.is_ok());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_waits_for_a_run_that_was_undone_gets_the_state_before_it_while_it_ends_and_later() {
+    as_user(async {
+        let facade = facade();
+        let (record, outcome) = facade.create_for_waiting(spec("hang")).await.unwrap();
+        wait_for_tokens(&facade, &record.run_id).await;
+        facade.cancel(None, &record.run_id, CancelAction::Rollback, true).await.unwrap();
+        let first = outcome.await;
+        assert!(matches!(first, WaitOutcome::Values(_)), "{first:?}");
+        assert!(matches!(facade.join_wait(None, &record.run_id).await, Ok(WaitOutcome::Values(_))));
     })
     .await;
 }

@@ -1,13 +1,9 @@
 //! Decides what becomes of a new run whose thread may be busy. Every store asks here, within its transaction.
 
-use chrono::{DateTime, Utc};
-
 use super::record::RunRecord;
 use super::spec::{CancelAction, MultitaskStrategy};
+use super::store::NewRun;
 use crate::ids::RunId;
-
-/// Most runs that wait on one thread.
-pub const MOST_WAITING: usize = 16;
 
 /// What becomes of a new run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,12 +18,13 @@ pub enum Verdict {
     Full,
 }
 
-/// The verdict at `now` on a run that may begin at `begins`, when `others` are the unfinished runs of its thread.
-pub fn verdict(strategy: MultitaskStrategy, begins: DateTime<Utc>, now: DateTime<Utc>, others: &[RunRecord]) -> Verdict {
-    let delayed = begins > now;
+/// The verdict on a run when `others` are the unfinished runs of its thread.
+pub fn verdict(new: &NewRun, others: &[RunRecord]) -> Verdict {
+    let (strategy, begins) = (new.multitask, new.created_at);
+    let delayed = begins > new.at;
     let waits_for = |run: &RunRecord| run.holds_thread() || (run.cancel.is_none() && run.created_at <= begins);
     let has_to_wait = delayed || others.iter().any(waits_for);
-    let full = others.iter().filter(|run| !run.status.is_owned() && run.cancel.is_none()).count() >= MOST_WAITING;
+    let full = others.iter().filter(|run| !run.status.is_owned() && run.cancel.is_none()).count() >= new.most_waiting;
     match strategy {
         // A user who presses stop and sends at once must not see an error: who is stopping already is waited for.
         MultitaskStrategy::Reject => match others.iter().find(|run| run.cancel.is_none()) {
@@ -51,10 +48,14 @@ pub fn verdict(strategy: MultitaskStrategy, begins: DateTime<Utc>, now: DateTime
 mod tests {
     use super::*;
     use crate::runtime::runs::RunStatus;
-    use crate::testkit::{at, record};
+    use crate::testkit::{at, new_run, record};
 
     fn other(id: &str, status: RunStatus, begins: i64, cancel: Option<CancelAction>) -> RunRecord {
         RunRecord { status, created_at: at(begins), cancel, ..record(id, "t1") }
+    }
+
+    fn judged(multitask: MultitaskStrategy, begins: i64, others: &[RunRecord]) -> Verdict {
+        verdict(&NewRun { multitask, created_at: at(begins), at: at(5), most_waiting: 3, ..new_run("new", "t1") }, others)
     }
 
     #[test]
@@ -83,7 +84,7 @@ mod tests {
             ("leaving", vec![leaving], [Verdict::Take(None), Verdict::Take(None), Verdict::Take(None), Verdict::Take(None)]),
         ] {
             for (strategy, expected) in [(Reject, reject), (Enqueue, enqueue), (Interrupt, interrupt), (Rollback, rollback)] {
-                assert_eq!(verdict(strategy, at(5), at(5), &others), expected, "{name} {strategy:?}");
+                assert_eq!(judged(strategy, 5, &others), expected, "{name} {strategy:?}");
             }
         }
     }
@@ -91,14 +92,14 @@ mod tests {
     #[test]
     fn a_delayed_run_waits_even_on_a_free_thread() {
         for strategy in [MultitaskStrategy::Reject, MultitaskStrategy::Enqueue, MultitaskStrategy::Interrupt] {
-            assert_eq!(verdict(strategy, at(9), at(5), &[]), Verdict::Wait(None));
+            assert_eq!(judged(strategy, 9, &[]), Verdict::Wait(None));
         }
     }
 
     #[test]
     fn a_queue_is_full_at_some_point() {
-        let waiting: Vec<_> = (0..MOST_WAITING).map(|n| other(&format!("r{n}"), RunStatus::Pending, 1, None)).collect();
-        assert_eq!(verdict(MultitaskStrategy::Enqueue, at(5), at(5), &waiting), Verdict::Full);
-        assert_eq!(verdict(MultitaskStrategy::Enqueue, at(5), at(5), &waiting[1..]), Verdict::Wait(None));
+        let waiting: Vec<_> = (0..3).map(|n| other(&format!("r{n}"), RunStatus::Pending, 1, None)).collect();
+        assert_eq!(judged(MultitaskStrategy::Enqueue, 5, &waiting), Verdict::Full);
+        assert_eq!(judged(MultitaskStrategy::Enqueue, 5, &waiting[1..]), Verdict::Wait(None));
     }
 }

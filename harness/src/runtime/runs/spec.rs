@@ -57,8 +57,8 @@ pub struct RunSpec {
     pub recovery: Option<Recovery>,
     /// Where the run's end is told.
     pub webhook: Option<String>,
-    /// What the request is known by when it comes again; a run that waits was admitted already.
-    #[serde(skip)]
+    /// What the request is known by when it comes again.
+    #[serde(default)]
     pub request: Option<RequestKey>,
     /// What happens when the creating client goes away.
     pub on_disconnect: DisconnectMode,

@@ -10,24 +10,27 @@ use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
 use tokio::time::Instant;
 
+use super::looks::RunLook;
 use super::record::RunRecord;
+use super::recovery::ROLLED_BACK;
 use super::status::RunStatus;
-use super::store::RunQueryStore;
-use crate::ids::RunId;
-use crate::runtime::actor_context::Owner;
 use crate::runtime::serialization::error_frame;
 use crate::runtime::stream_bridge::{EventId, Gap, Heartbeat, ResumeFrom, StreamEvent, StreamItem, TerminalKind};
 
 /// Nothing came for so long: the store is asked how the run stands. An end is believed when it is found a second time, so that
 /// one that is on its way through the bridge comes first.
-const SILENCE: Duration = Duration::from_secs(4);
+const SILENCE: Duration = Duration::from_secs(2);
+/// How old an answer of the store may be for viewers: they fall silent together, and one look serves all of them.
+const AGE: Duration = Duration::from_secs(1);
 
 /// How a run ended, if it did.
 pub(super) fn terminal_of(record: &RunRecord) -> Option<TerminalKind> {
     match record.status {
         RunStatus::Success => Some(TerminalKind::End),
-        RunStatus::Error | RunStatus::Timeout => Some(TerminalKind::Error),
         RunStatus::Interrupted => Some(TerminalKind::Cancel),
+        // It was asked for.
+        RunStatus::Error if record.stop_reason.as_deref() == Some(ROLLED_BACK) => Some(TerminalKind::Cancel),
+        RunStatus::Error | RunStatus::Timeout => Some(TerminalKind::Error),
         RunStatus::Pending | RunStatus::Starting | RunStatus::Running => None,
     }
 }
@@ -53,10 +56,9 @@ pub(super) fn leftover(record: &RunRecord, last: Option<EventId>, gap: bool) -> 
 pub(super) fn until_stored_end(
     items: BoxStream<'static, StreamItem>,
     from: ResumeFrom,
-    run_id: &RunId,
-    query: Arc<dyn RunQueryStore>,
+    look: Arc<RunLook>,
 ) -> BoxStream<'static, StreamItem> {
-    until_stored_end_after(future::ready(()).boxed(), items, from, run_id, query)
+    until_stored_end_after(future::ready(()).boxed(), items, from, look)
 }
 
 /// The same for a run whose end is told here, unless `left` comes: then only the store may know of it.
@@ -64,10 +66,9 @@ pub(super) fn until_stored_end_after(
     left: BoxFuture<'static, ()>,
     items: BoxStream<'static, StreamItem>,
     from: ResumeFrom,
-    run_id: &RunId,
-    query: Arc<dyn RunQueryStore>,
+    look: Arc<RunLook>,
 ) -> BoxStream<'static, StreamItem> {
-    let watch = Watch { items, run_id: run_id.clone(), query, left, silence: None, last: last_seen(from), ended: false };
+    let watch = Watch { items, look, left, silence: None, last: last_seen(from), ended: false };
     stream::unfold(Some(watch), |watch| async { watch?.next().await }).flat_map(stream::iter).boxed()
 }
 
@@ -81,8 +82,7 @@ pub(super) fn last_seen(from: ResumeFrom) -> Option<EventId> {
 
 struct Watch {
     items: BoxStream<'static, StreamItem>,
-    run_id: RunId,
-    query: Arc<dyn RunQueryStore>,
+    look: Arc<RunLook>,
     left: BoxFuture<'static, ()>,
     /// Absent until the run has left.
     silence: Option<Heartbeat>,
@@ -108,7 +108,7 @@ impl Watch {
                     return Some((vec![item], Some(self)));
                 }
                 () = &mut self.left, if follows => self.silence = Heartbeat::every(SILENCE),
-                () = silence => match self.query.get(&self.run_id, &Owner::None).await {
+                () = silence => match self.look.within(AGE).await {
                     Ok(Some(run)) => {
                         let ended = terminal_of(&run).is_some();
                         if ended && self.ended {
@@ -119,7 +119,7 @@ impl Watch {
                     }
                     Ok(None) if self.ended => return Some((vec![StreamItem::Aborted], None)),
                     Ok(None) => self.ended = true,
-                    Err(error) => tracing::warn!(run_id = %self.run_id, %error, "a silent run cannot be looked up"),
+                    Err(error) => tracing::warn!(run_id = %self.look.run_id(), %error, "a silent run cannot be looked up"),
                 },
             }
         }

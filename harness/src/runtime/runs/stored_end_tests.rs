@@ -1,10 +1,16 @@
 //! Ends that only the store tells.
 
 use super::super::recovery::{LOST, ORPHAN_RECOVERED, end_orphan};
-use super::super::tests::{BEAT, as_user, facade, spec, wait_for_tokens};
+use super::super::store::{RunListQuery, RunQueryStore, RunStanding, StoreError};
+use super::super::tests::{BEAT, as_user, facade, over, spec, wait_for_tokens};
+use super::super::{RuntimeParts, WaitOutcome};
 use super::*;
+use crate::ids::{RunId, ThreadId};
+use crate::runtime::actor_context::Owner;
 use crate::runtime::stream_bridge::{EventName, StreamKey};
+use async_trait::async_trait;
 use bytes::Bytes;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_left_open_ends_when_the_store_says_that_the_run_has() {
@@ -92,6 +98,91 @@ async fn recovery_ends_the_stream_of_a_lost_run_where_it_stood() {
             panic!("{items:?}")
         };
         assert_eq!((error.id.seq, &*error.event), (2, "error"));
+    })
+    .await;
+}
+
+/// Counts how often it is asked for a run.
+#[derive(Debug)]
+struct Counting(Arc<dyn RunQueryStore>, AtomicUsize);
+
+#[async_trait]
+impl RunQueryStore for Counting {
+    async fn get(&self, run: &RunId, owner: &Owner) -> Result<Option<RunRecord>, StoreError> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.get(run, owner).await
+    }
+
+    async fn list(&self, thread: &ThreadId, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError> {
+        self.0.list(thread, query, owner).await
+    }
+
+    async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError> {
+        self.0.active(thread).await
+    }
+
+    async fn kept_values(&self, run: &RunId) -> Result<Option<Bytes>, StoreError> {
+        self.0.kept_values(run).await
+    }
+
+    async fn standing(&self, thread: Option<&ThreadId>, owner: &Owner) -> Result<Vec<RunStanding>, StoreError> {
+        self.0.standing(thread, owner).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_viewers_of_a_silent_run_ask_the_store_as_one() {
+    as_user(async {
+        let parts = facade().parts().clone();
+        let counting = Arc::new(Counting(parts.query.clone(), AtomicUsize::new(0)));
+        let facade = over(RuntimeParts { query: counting.clone(), ..parts.clone() });
+        let run = parts.create.admit(crate::testkit::new_run("left", "t1")).await.unwrap().run;
+        let key = StreamKey { run_id: run.run_id.clone(), attempt: run.attempt };
+        parts.bridge.publish(&key, EventName::Borrowed("values"), Bytes::from_static(b"{}").into()).await.unwrap();
+        let mut streams = Vec::new();
+        for n in 0..500 {
+            streams.push(facade.join_stream(None, &run.run_id, ResumeFrom::Start, BEAT).await.unwrap());
+            // They come over ten seconds.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            if n == 0 {
+                assert!(matches!(streams[0].items.next().await, Some(StreamItem::Event(_))));
+            }
+        }
+        let before = counting.1.load(Ordering::Relaxed);
+        let silent = async {
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            counting.1.load(Ordering::Relaxed) - before
+        };
+        let views = futures_util::future::join_all(streams.into_iter().map(|stream| stream.items.collect::<Vec<_>>()));
+        let ended = async {
+            let asked = silent.await;
+            end_orphan(&run, ORPHAN_RECOVERED, LOST, &parts).await;
+            asked
+        };
+        let (asked, views) = futures_util::future::join(ended, views).await;
+        assert!((14..=31).contains(&asked), "{asked} looks in 30 seconds");
+        assert!(views.iter().all(|items| items.last() == Some(&StreamItem::End(TerminalKind::Error))));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_who_wait_for_a_run_elsewhere_ask_the_store_as_one() {
+    as_user(async {
+        let parts = facade().parts().clone();
+        let counting = Arc::new(Counting(parts.query.clone(), AtomicUsize::new(0)));
+        let facade = over(RuntimeParts { query: counting.clone(), ..parts.clone() });
+        let run = parts.create.admit(crate::testkit::new_run("left", "t1")).await.unwrap().run;
+        let waits = futures_util::future::join_all((0..200).map(|_| facade.join_wait(None, &run.run_id)));
+        let end = async {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            end_orphan(&run, ORPHAN_RECOVERED, LOST, &parts).await;
+        };
+        let (outcomes, ()) = futures_util::future::join(waits, end).await;
+        assert!(outcomes.iter().all(|outcome| matches!(outcome, Ok(WaitOutcome::Failed { .. }))));
+        // Each asks once for its run, and ten times a second all together.
+        let asked = counting.1.load(Ordering::Relaxed) - 200;
+        assert!((45..=60).contains(&asked), "{asked} looks in 5 seconds");
     })
     .await;
 }

@@ -1,5 +1,6 @@
 //! Follows runs: live ones through the bridge, finished ones from what is left of them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -8,6 +9,7 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use tokio::time::Instant;
 
 use super::error::RunError;
+use super::looks::RunLook;
 use super::parts::RuntimeParts;
 use super::record::RunRecord;
 use super::registry::RunRegistry;
@@ -17,9 +19,14 @@ use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::stream_bridge::{BridgeError, ResumeFrom, ResumeResult, StreamItem, Subscription};
 
+/// How long a viewer of a run that is being started hears nothing at all.
+const OPENING_PATIENCE: Duration = Duration::from_secs(1);
 /// How long, and how often, a run that is at work somewhere is looked for. Within the time that taking it over may need.
 const OPENING_LIMIT: Duration = Duration::from_secs(20);
 const OPENING_LOOK: Duration = Duration::from_millis(250);
+/// How long, and how often, a bridge that is away is asked again for a run that is over: what is said in its place is the last word.
+const AWAY_LIMIT: Duration = Duration::from_secs(10);
+const AWAY_LOOK: Duration = Duration::from_secs(1);
 
 /// A run's events as one viewer gets them.
 pub struct RunStream {
@@ -49,13 +56,23 @@ pub(super) async fn subscribe(
     parts: &RuntimeParts,
 ) -> Result<RunStream, RunError> {
     match registry.live(&record.run_id) {
-        Some(live) if live.status() == RunStatus::Pending => {
-            let opened = async move { live.opened.cancelled().await };
-            return Ok(from_its_beginning(record, opened.boxed(), from, heartbeat, parts));
+        Some(live) => {
+            let opens_soon =
+                live.status() != RunStatus::Pending && tokio::time::timeout(OPENING_PATIENCE, live.opened.cancelled()).await.is_ok();
+            if !opens_soon {
+                let opened = async move { live.opened.cancelled().await };
+                return Ok(from_its_beginning(record, opened.boxed(), from, heartbeat, registry, parts));
+            }
         }
-        Some(live) => live.opened.cancelled().await,
         None if record.status == RunStatus::Pending => {
-            return Ok(from_its_beginning(record, begun_elsewhere(record, parts).boxed(), from, heartbeat, parts));
+            return Ok(from_its_beginning(
+                record,
+                begun_elsewhere(registry.looks.at(&record.run_id, parts)).boxed(),
+                from,
+                heartbeat,
+                registry,
+                parts,
+            ));
         }
         None => {}
     }
@@ -89,14 +106,22 @@ async fn found(
     registry: &RunRegistry,
     parts: &RuntimeParts,
 ) -> Result<Subscription, RunError> {
-    let until = Instant::now() + OPENING_LIMIT;
+    let began = Instant::now();
+    let (until, back_by) = (began + OPENING_LIMIT, began + AWAY_LIMIT);
+    let look = registry.looks.at(&record.run_id, parts);
     loop {
-        let subscription = parts.bridge.subscribe(&record.run_id, from, heartbeat).await?;
+        let subscription = match parts.bridge.subscribe(&record.run_id, from, heartbeat).await {
+            Err(BridgeError::Transport(_)) if record.status.is_terminal() && from != ResumeFrom::Tail && Instant::now() < back_by => {
+                tokio::time::sleep(AWAY_LOOK).await;
+                continue;
+            }
+            asked => asked?,
+        };
         let missing = subscription.resume == ResumeResult::Unknown && registry.membership.is_shared() && Instant::now() < until;
         if !missing {
             return Ok(subscription);
         }
-        let over = parts.query.get(&record.run_id, &Owner::None).await?.is_none_or(|now| now.status.is_terminal());
+        let over = look.within(OPENING_LOOK).await?.is_none_or(|now| now.status.is_terminal());
         if over {
             // All of it may have happened since the bridge was asked.
             return Ok(parts.bridge.subscribe(&record.run_id, from, heartbeat).await?);
@@ -105,7 +130,7 @@ async fn found(
     }
 }
 
-/// The items of a run, whose end the store knows too if another process executes it, or may take it over.
+/// The items of a run, whose end the store knows too once another process executes it.
 pub(super) fn watched(
     items: BoxStream<'static, StreamItem>,
     from: ResumeFrom,
@@ -113,34 +138,33 @@ pub(super) fn watched(
     registry: &RunRegistry,
     parts: &RuntimeParts,
 ) -> BoxStream<'static, StreamItem> {
+    let look = registry.looks.at(run_id, parts);
     match registry.live(run_id) {
-        Some(live) if !registry.membership.is_shared() => {
+        // One whose lease lapses here leaves: its viewers ask the store from then on.
+        Some(live) => {
             let left = async move {
                 // Whose end is told here needs no other.
                 if live.ended().await.is_some() {
                     std::future::pending::<()>().await;
                 }
             };
-            until_stored_end_after(left.boxed(), items, from, run_id, parts.query.clone())
+            until_stored_end_after(left.boxed(), items, from, look)
         }
-        _ => until_stored_end(items, from, run_id, parts.query.clone()),
+        _ => until_stored_end(items, from, look),
     }
 }
 
 /// Waits until another process has taken a run that waits, or has ended it.
-fn begun_elsewhere(record: &RunRecord, parts: &RuntimeParts) -> impl Future<Output = ()> + Send + use<> {
-    let (query, run_id) = (parts.query.clone(), record.run_id.clone());
-    async move {
-        loop {
-            match query.get(&run_id, &Owner::None).await {
-                Ok(Some(run)) if run.status == RunStatus::Pending => {}
-                // The row says `starting` a moment before the stream opens.
-                Ok(Some(run)) if run.status == RunStatus::Starting => {}
-                Ok(_) => return,
-                Err(error) => tracing::warn!(%run_id, %error, "a run that waits cannot be looked up"),
-            }
-            tokio::time::sleep(OPENING_LOOK).await;
+async fn begun_elsewhere(look: Arc<RunLook>) {
+    loop {
+        match look.within(OPENING_LOOK).await {
+            Ok(Some(run)) if run.status == RunStatus::Pending => {}
+            // The row says `starting` a moment before the stream opens.
+            Ok(Some(run)) if run.status == RunStatus::Starting => {}
+            Ok(_) => return,
+            Err(error) => tracing::warn!(run_id = %look.run_id(), %error, "a run that waits cannot be looked up"),
         }
+        tokio::time::sleep(OPENING_LOOK).await;
     }
 }
 
@@ -150,6 +174,7 @@ fn from_its_beginning(
     opened: BoxFuture<'static, ()>,
     from: ResumeFrom,
     heartbeat: Duration,
+    registry: &RunRegistry,
     parts: &RuntimeParts,
 ) -> RunStream {
     let beats = stream::unfold(heartbeat, |heartbeat| async move {
@@ -160,10 +185,10 @@ fn from_its_beginning(
         Some((StreamItem::Heartbeat, heartbeat))
     });
     let (bridge, run_id) = (parts.bridge.clone(), record.run_id.clone());
-    let query = parts.query.clone();
+    let look = registry.looks.at(&run_id, parts);
     let events = stream::once(async move {
         match bridge.subscribe(&run_id, from, heartbeat).await {
-            Ok(subscription) if subscription.resume != ResumeResult::Unknown => until_stored_end(subscription.items, from, &run_id, query),
+            Ok(subscription) if subscription.resume != ResumeResult::Unknown => until_stored_end(subscription.items, from, look),
             Ok(_) => stream::iter([StreamItem::Aborted]).boxed(),
             Err(error) => {
                 tracing::warn!(%run_id, %error, "a run that waited cannot be followed");
@@ -174,3 +199,7 @@ fn from_its_beginning(
     let items = beats.take_until(opened).chain(events.flatten()).boxed();
     RunStream { run_id: record.run_id.clone(), thread_id: record.thread_id.clone(), resume: ResumeResult::From(1), items }
 }
+
+#[cfg(test)]
+#[path = "stream_service_tests.rs"]
+mod tests;

@@ -8,13 +8,13 @@ use futures_util::FutureExt;
 use super::bell::Ring;
 use super::execution;
 use super::live::{LiveRun, RunOutcome, Stop};
+use super::observer::{LifecycleKind, RunLifecycleEvent};
 use super::parts::RuntimeParts;
 use super::plan::ExecutionPlan;
 use super::record::RunRecord;
 use super::recovery::{self, ORPHAN_RECOVERED};
 use super::registry::{RunRegistry, RunTicket};
 use super::status::RunStatus;
-use crate::ids::RunId;
 use crate::runtime::actor_context::{self, Owner};
 use crate::runtime::serialization::error_frame;
 use crate::runtime::stream_bridge::{StreamKey, TerminalKind};
@@ -42,11 +42,12 @@ pub(super) fn launch(ticket: RunTicket, plan: ExecutionPlan, registry: &Arc<RunR
         let (record, live, registry, parts) = (record.clone(), live.clone(), registry.clone(), parts.clone());
         let actor = plan.actor.clone();
         actor_context::scope(actor, async move {
-            let (run_id, attempt) = (record.run_id.clone(), record.attempt);
+            let left = RunLifecycleEvent::of(&record, LifecycleKind::RunLeft);
+            let run_id = record.run_id.clone();
             let execution = AssertUnwindSafe(execution::run(plan, record, parts.clone(), live.clone()));
             let outcome = match execution.catch_unwind().await {
                 Ok(outcome) => outcome,
-                Err(panic) => end_panicked(&run_id, attempt, &panic_text(panic.as_ref()), &parts).await,
+                Err(panic) => end_panicked(left, &panic_text(panic.as_ref()), &parts).await,
             };
             registry.live.remove_exactly(&run_id, &live);
             match outcome {
@@ -70,14 +71,17 @@ pub(super) fn launch(ticket: RunTicket, plan: ExecutionPlan, registry: &Arc<RunR
 
 /// What an agent does wrong is caught within the execution. This is for the rest: the run ends all the same, as if its process
 /// had died. Nobody is told before that is durable.
-async fn end_panicked(run_id: &RunId, attempt: u32, panic: &str, parts: &RuntimeParts) -> Option<RunOutcome> {
+async fn end_panicked(left: RunLifecycleEvent, panic: &str, parts: &RuntimeParts) -> Option<RunOutcome> {
     tracing::error!(panic, "the execution of a run panicked");
-    match parts.query.get(run_id, &Owner::None).await {
+    let (run_id, attempt) = (left.run_id.clone(), left.attempt);
+    left.tell(&*parts.observer).await;
+    match parts.query.get(&run_id, &Owner::None).await {
         Ok(Some(run)) if !run.status.is_terminal() && run.attempt == attempt => {
             let ending = recovery::end_orphan(&run, ORPHAN_RECOVERED, recovery::LOST, parts).await;
             if !ending.stored(parts).await {
                 return None;
             }
+            recovery::tell_end(&run, run.cancel.is_none().then_some(recovery::LOST), parts).await;
         }
         Ok(Some(run)) if run.attempt == attempt => {}
         Ok(_) => return None,
@@ -87,7 +91,7 @@ async fn end_panicked(run_id: &RunId, attempt: u32, panic: &str, parts: &Runtime
         }
     }
     let (name, text) = ("InternalError", "the run failed unexpectedly");
-    let key = StreamKey { run_id: run_id.clone(), attempt };
+    let key = StreamKey { run_id, attempt };
     let data = error_frame(name, text).data.into_bytes();
     if let Err(error) = parts.bridge.publish_terminal(&key, TerminalKind::Error, Some(data)).await {
         tracing::warn!(%error, "the end did not reach the stream");

@@ -18,28 +18,58 @@ use super::store::{RunListQuery, StoreError};
 use super::stream_service::watched;
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
-use crate::runtime::stream_bridge::{BridgeError, EventId, MalformedCursor, ResumeFrom, ResumeResult, StreamEvent, StreamItem};
+use crate::runtime::stream_bridge::{BridgeError, EventId, Gap, MalformedCursor, ResumeFrom, ResumeResult, StreamEvent, StreamItem};
 
 /// The longest that a run goes unnoticed which another process executes.
 const LOOK: Duration = Duration::from_secs(2);
 /// The place of a run's end: after all of its events.
-const DONE: u64 = u32::MAX as u64;
+const DONE: u32 = u32::MAX;
 /// How many runs are read at a time, and how many pages are looked through for the first one to show.
 const PAGE: usize = 50;
 const MOST_PAGES: usize = 20;
 
-/// Identity of an event within its thread, written `{begun}-{seq}`: they rise, for a thread's runs begin in the order of `begun`.
+/// Identity of an event within its thread, written `{begun}-{place}` with the attempt in the upper half of the place's 64 bits: they
+/// rise, for a thread's runs begin in the order of `begun`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadEventId {
     /// When the run was made, in microseconds since 1970.
     pub begun: i64,
+    /// The attempt that published the event; 0 where that is not known.
+    pub attempt: u32,
     /// The event's place in the run.
-    pub seq: u64,
+    pub seq: u32,
+}
+
+impl ThreadEventId {
+    const BEFORE_ALL: Self = Self { begun: i64::MIN, attempt: 0, seq: 0 };
+
+    fn of(begun: i64, event: EventId) -> Self {
+        Self { begun, attempt: event.attempt, seq: u32::try_from(event.seq).unwrap_or(DONE).min(DONE - 1) }
+    }
+
+    /// The end of the run that began then.
+    fn done(begun: i64) -> Self {
+        Self { begun, attempt: u32::MAX, seq: DONE }
+    }
+
+    /// Where the run that began then goes on for who has seen this.
+    fn resume(self, begun: i64) -> ResumeFrom {
+        if self.begun != begun || self.seq == 0 {
+            return ResumeFrom::Start;
+        }
+        // An attempt that is not known may have been the first: then what a later one published is shown from its beginning.
+        ResumeFrom::After(EventId { seq: self.seq.into(), attempt: self.attempt.max(1) })
+    }
+
+    /// Whether the run that began then has something to show to who has seen this.
+    fn is_before_end_of(self, begun: i64) -> bool {
+        begun > self.begun || (begun == self.begun && self.seq < DONE)
+    }
 }
 
 impl fmt::Display for ThreadEventId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.begun, self.seq)
+        write!(f, "{}-{}", self.begun, (u64::from(self.attempt) << 32) | u64::from(self.seq))
     }
 }
 
@@ -55,7 +85,7 @@ pub enum ThreadCursor {
 
 impl ThreadCursor {
     /// Everything that is kept.
-    pub const START: Self = Self::After(ThreadEventId { begun: i64::MIN, seq: 0 });
+    pub const START: Self = Self::After(ThreadEventId::BEFORE_ALL);
 }
 
 /// Reads a `Last-Event-ID`: `123-4`, `123`, or `-` for the start.
@@ -66,10 +96,14 @@ impl FromStr for ThreadCursor {
         if text == "-" {
             return Ok(Self::START);
         }
-        let (begun, seq) = text.split_once('-').unwrap_or((text, "0"));
+        let (begun, place) = text.split_once('-').unwrap_or((text, "0"));
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        let read = || Some(ThreadEventId { begun: begun.parse().ok()?, seq: seq.parse().ok()? });
-        let id = Some(()).filter(|()| digits(begun) && digits(seq)).and_then(|()| read());
+        let read = || {
+            let place: u64 = place.parse().ok()?;
+            let (attempt, seq) = (u32::try_from(place >> 32).ok()?, u32::try_from(place & u64::from(u32::MAX)).ok()?);
+            Some(ThreadEventId { begun: begun.parse().ok()?, attempt, seq })
+        };
+        let id = Some(()).filter(|()| digits(begun) && digits(place)).and_then(|()| read());
         id.map(Self::After).ok_or_else(|| MalformedCursor(text.chars().take(80).collect()))
     }
 }
@@ -97,7 +131,7 @@ pub(super) async fn follow(
     let launches = registry.launches.subscribe();
     let after = match cursor {
         ThreadCursor::After(id) => id,
-        ThreadCursor::Tail => ThreadEventId { begun: i64::MIN, seq: 0 },
+        ThreadCursor::Tail => ThreadEventId::BEFORE_ALL,
     };
     let mut viewer =
         Viewer { thread, owner, after, tail: None, current: None, heartbeat, launches, registry: registry.clone(), parts: parts.clone() };
@@ -125,8 +159,8 @@ struct Viewer {
 struct Current {
     run: RunRecord,
     items: BoxStream<'static, StreamItem>,
-    /// Whether a gap was the last that came.
-    gapped: bool,
+    /// The gap that came last.
+    gap: Option<Gap>,
 }
 
 impl Viewer {
@@ -137,7 +171,7 @@ impl Viewer {
         let now = self.parts.clock.now();
         let begun = runs.iter().rev().filter(|run| run.created_at <= now);
         if let Some(over) = begun.take_while(|run| run.status.is_terminal()).last() {
-            self.after = ThreadEventId { begun: over.created_at.timestamp_micros(), seq: DONE };
+            self.after = ThreadEventId::done(over.created_at.timestamp_micros());
         }
         self.tail = runs.into_iter().find(|run| run.status.is_owned()).map(|run| run.run_id);
         Ok(())
@@ -162,7 +196,7 @@ impl Viewer {
             let begun = current.run.created_at.timestamp_micros();
             match current.items.next().await {
                 Some(StreamItem::Event(event)) => {
-                    self.after = ThreadEventId { begun, seq: event.id.seq };
+                    self.after = ThreadEventId::of(begun, event.id);
                     return Some(ThreadItem::Event(self.after, event));
                 }
                 Some(StreamItem::Heartbeat) => return Some(ThreadItem::Heartbeat),
@@ -171,14 +205,12 @@ impl Viewer {
                     self.pass_over(begun);
                     return Some(ThreadItem::RunDone(self.after, run));
                 }
-                // What is gone is gone; what comes is still shown.
-                Some(StreamItem::Gap(_)) => current.gapped = true,
-                None if current.gapped => {
-                    self.after = ThreadEventId { begun, seq: 0 };
-                    self.tail = Some(current.run.run_id.clone());
-                    self.current = None;
+                Some(StreamItem::Gap(gap)) => current.gap = Some(gap),
+                Some(StreamItem::Aborted) => return None,
+                None => {
+                    let over = self.current.take()?;
+                    self.go_on_behind(over)?;
                 }
-                Some(StreamItem::Aborted) | None => return None,
             }
             quiet_since = Instant::now();
         }
@@ -186,8 +218,24 @@ impl Viewer {
 
     /// The run that began then is done with.
     fn pass_over(&mut self, begun: i64) {
-        self.after = ThreadEventId { begun, seq: DONE };
+        self.after = ThreadEventId::done(begun);
         self.current = None;
+    }
+
+    /// What is gone is gone: what is left of the run is shown from its oldest event on. `None` if it broke off without a gap.
+    fn go_on_behind(&mut self, Current { run, gap, .. }: Current) -> Option<()> {
+        let oldest = gap?.earliest_available_event_id.parse::<EventId>().ok().filter(|oldest| oldest.seq > 0);
+        let begun = run.created_at.timestamp_micros();
+        let before = oldest.map(|EventId { seq, attempt }| ThreadEventId::of(begun, EventId { seq: seq - 1, attempt }));
+        match before.filter(|before| *before != self.after) {
+            Some(before) => (self.after, self.tail) = (before, None),
+            // Nothing is left, or that is gone by now, too.
+            None => {
+                self.after = ThreadEventId { begun, attempt: 0, seq: 0 };
+                self.tail = Some(run.run_id);
+            }
+        }
+        Some(())
     }
 
     /// Begins to show the next run, if it has begun.
@@ -201,13 +249,12 @@ impl Viewer {
             let begun = run.created_at.timestamp_micros();
             let from = match self.after {
                 _ if self.tail.as_ref() == Some(&run.run_id) => ResumeFrom::Tail,
-                after if after.begun == begun && after.seq > 0 => ResumeFrom::After(EventId { seq: after.seq, attempt: run.attempt }),
-                _ => ResumeFrom::Start,
+                after => after.resume(begun),
             };
             let found = self.parts.bridge.subscribe(&run.run_id, from, self.heartbeat).await?;
             if found.resume != ResumeResult::Unknown {
                 let items = watched(found.items, from, &run.run_id, &self.registry, &self.parts);
-                self.current = Some(Current { run, items, gapped: false });
+                self.current = Some(Current { run, items, gap: None });
                 return Ok(true);
             }
             if !run.status.is_terminal() {
@@ -226,7 +273,7 @@ impl Viewer {
             let query = RunListQuery { limit: PAGE, offset: page * PAGE, status: None };
             let runs = self.parts.query.list(&self.thread, &query, &self.owner).await?;
             let full = runs.len() == PAGE;
-            let is_new = |run: &RunRecord| ThreadEventId { begun: run.created_at.timestamp_micros(), seq: DONE } > self.after;
+            let is_new = |run: &RunRecord| self.after.is_before_end_of(run.created_at.timestamp_micros());
             let all_new = runs.iter().all(is_new);
             let counts =
                 |run: &RunRecord| is_new(run) && run.created_at <= now && (run.status != RunStatus::Pending || run.cancel.is_none());

@@ -1,5 +1,6 @@
 //! Waits for a run's end and tells what became of the state.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,10 +10,10 @@ use super::error::RunError;
 use super::live::RunOutcome;
 use super::parts::RuntimeParts;
 use super::record::{LOST_ERROR, RunRecord};
+use super::recovery::ROLLED_BACK;
 use super::registry::RunRegistry;
 use super::status::RunStatus;
 use super::store::StoreError;
-use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::{HistoryQuery, Snapshot};
 use crate::runtime::serialization::values_json;
 use crate::runtime::stream_bridge::{ResumeFrom, StreamItem};
@@ -64,18 +65,19 @@ impl WaitOutcome {
 /// How a run ended: as this process saw it, or as the store has it.
 pub(super) enum Over {
     Here(RunOutcome),
-    Stored(Box<RunRecord>),
+    Stored(Arc<RunRecord>),
 }
 
 /// Waits until `record`'s run is over, wherever it is executed. Its own limits end every run.
 pub(super) async fn until_over(record: &RunRecord, registry: &RunRegistry, parts: &RuntimeParts) -> Result<Over, RunError> {
+    let look = registry.looks.at(&record.run_id, parts);
     loop {
         if let Some(live) = registry.live(&record.run_id)
             && let Some(outcome) = live.ended().await
         {
             return Ok(Over::Here(outcome));
         }
-        let now = match parts.query.get(&record.run_id, &Owner::None).await {
+        let now = match look.within(REMOTE_POLL).await {
             // The run goes on, wherever; a store that is away for a moment says nothing about it.
             Err(StoreError::Unavailable(_)) => {
                 tokio::time::sleep(UNAVAILABLE_POLL).await;
@@ -84,7 +86,7 @@ pub(super) async fn until_over(record: &RunRecord, registry: &RunRegistry, parts
             found => found?.ok_or_else(|| RunError::NotFound(record.run_id.clone()))?,
         };
         if now.status.is_terminal() {
-            return Ok(Over::Stored(Box::new(now)));
+            return Ok(Over::Stored(now));
         }
         // Executed elsewhere, or between two processes: the store will tell.
         tokio::time::sleep(REMOTE_POLL).await;
@@ -104,13 +106,20 @@ pub(super) async fn wait(record: &RunRecord, registry: &RunRegistry, parts: &Run
     };
     let values = match values {
         // A temporary thread went with the run.
-        None => last_shown(&record, parts).await,
+        None => match parts.query.kept_values(&record.run_id).await? {
+            None => last_shown(&record, parts).await,
+            kept => kept,
+        },
         values => values,
     };
     Ok(match record.status {
+        // As it was asked for, it is no failure.
+        RunStatus::Error if record.stop_reason.as_deref() == Some(ROLLED_BACK) => {
+            WaitOutcome::Values(values.unwrap_or_else(|| Bytes::from_static(b"{}")))
+        }
         RunStatus::Error | RunStatus::Timeout => WaitOutcome::Failed {
             name: record.error_name().to_owned(),
-            message: record.error.unwrap_or_else(|| "the run failed".to_owned()),
+            message: record.error.clone().unwrap_or_else(|| "the run failed".to_owned()),
             values,
         },
         RunStatus::Success if values.is_none() => WaitOutcome::Failed {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::ids::{RunId, ThreadId};
+use crate::ids::{CheckpointId, RunId, ThreadId};
 use crate::runtime::stream_bridge::{EventData, EventName};
 
 /// A frame before it has an id.
@@ -35,9 +35,13 @@ pub fn to_bytes(value: &impl Serialize) -> Bytes {
     }
 }
 
-/// The first frame of every attempt.
-pub fn metadata_frame(run_id: &RunId, thread_id: &ThreadId, attempt: u32) -> Frame {
-    Frame::new("metadata", &json!({ "run_id": run_id, "thread_id": thread_id, "attempt": attempt }))
+/// The first frame of every attempt. A later one says which checkpoint it goes on from, if there is one.
+pub fn metadata_frame(run_id: &RunId, thread_id: &ThreadId, attempt: u32, from: Option<&CheckpointId>) -> Frame {
+    let mut data = json!({ "run_id": run_id, "thread_id": thread_id, "attempt": attempt });
+    if let Some(from) = from {
+        data["checkpoint_id"] = json!(from);
+    }
+    Frame::new("metadata", &data)
 }
 
 /// The frame of a failed run. The web UI reads `name`, the platform's clients `error`, both `message`.

@@ -88,6 +88,7 @@ impl ModeEncoder {
             AgentEvent::Message(message, meta) => self.message(message, meta, frames),
             AgentEvent::Step(step) => self.step(step, frames),
             AgentEvent::Custom(payload) if self.has(StreamMode::Custom) => frames.push(Frame::new("custom", payload)),
+            AgentEvent::Subagent(news) if self.has(StreamMode::Custom) => frames.push(Frame::new("custom", news)),
             AgentEvent::TaskStart(task, input) => self.task_start(task, input, frames),
             AgentEvent::TaskEnd(task, end) => self.task_end(task, end, frames),
             AgentEvent::Nested(namespace, event) if self.wanted.subgraphs => self.nested(namespace, event, frames),

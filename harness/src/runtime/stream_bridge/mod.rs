@@ -8,6 +8,7 @@ mod data;
 mod error;
 mod event;
 mod heartbeat;
+mod log;
 mod resume;
 
 pub use bridge::{StreamBridge, Subscription};
@@ -18,4 +19,5 @@ pub use event::{
     TerminalKind,
 };
 pub use heartbeat::Heartbeat;
+pub use log::{LogBatch, LogOutline, LogPage, LogRange, StreamLog, StreamLogError, locate_in};
 pub use resume::{Gap, MalformedCursor, ResumeFrom, ResumeResult};

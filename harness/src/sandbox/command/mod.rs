@@ -1,15 +1,21 @@
-//! Running a shell command for a thread: the port, and its adapters for a kernel sandbox and for the bare host.
+//! Running a shell command for a thread: the port, and its adapters for a kernel sandbox, for containers and for the bare host.
 //!
-//! [`bubblewrap`] is the way for commands that nobody vouches for, [`host`] the one that an administrator has to ask for by name.
+//! [`bubblewrap`] is the way for commands that nobody vouches for, `container` the one for whoever has an engine or a cluster for them,
+//! and [`host`] the one that an administrator has to ask for by name.
 //! What an adapter may count on and what it has to keep is written at [`CommandSandbox`] and tried by `testkit::command_sandbox`.
 
 pub mod bubblewrap;
+#[cfg(feature = "containers")]
+pub mod container;
 pub mod host;
+mod limited;
 mod limits;
+mod redaction;
 mod running;
 mod spawner;
 mod transcript;
 
+use std::error::Error;
 use std::fmt;
 use std::io;
 use std::time::Duration;
@@ -18,9 +24,15 @@ use async_trait::async_trait;
 use thiserror::Error;
 
 use super::fault::Fault;
+use super::shelf::Shelf;
 use super::thread_dirs::ThreadDirs;
 
+pub use super::mounts::Mount;
+pub use limited::LimitedCommandSandbox;
 pub use limits::CommandLimits;
+pub use redaction::{Redacting, Secrets};
+#[cfg(feature = "mcp")]
+pub(crate) use running::{Below, ended, kill_tree};
 pub use transcript::Transcript;
 
 /// The longest command in bytes: a little less than what one argument of a program may have.
@@ -28,7 +40,7 @@ pub const LONGEST_COMMAND: usize = 120 * 1024;
 
 /// Runs shell commands for threads.
 ///
-/// A command sees the thread's folders and begins in the workspace. It reads nothing from its input. Dropping the future ends it
+/// A command sees the thread's folders and skills, and begins in the workspace. It reads nothing from its input. Dropping the future ends it
 /// with everything that it started; so does the time limit.
 #[async_trait]
 pub trait CommandSandbox: fmt::Debug + Send + Sync + 'static {
@@ -38,7 +50,7 @@ pub trait CommandSandbox: fmt::Debug + Send + Sync + 'static {
     /// Runs a command to its end and gives what it prints to `output` as it comes.
     ///
     /// # Errors
-    /// When the command could not be started. What becomes of a started one is a [`CommandEnd`].
+    /// When the command could not be started, or nobody knows how it ended. What becomes of one otherwise is a [`CommandEnd`].
     async fn run(&self, request: CommandRequest<'_>, output: &mut dyn CommandOutput) -> Result<CommandEnd, CommandError>;
 }
 
@@ -47,6 +59,8 @@ pub trait CommandSandbox: fmt::Debug + Send + Sync + 'static {
 pub enum Isolation {
     /// Namespaces, a system call filter and limits: it sees the thread's folders and a read-only system.
     Kernel,
+    /// A container of the thread's own, with a network.
+    Container,
     /// Nothing: it may do what this process may.
     None,
 }
@@ -56,6 +70,8 @@ pub enum Isolation {
 pub struct CommandRequest<'a> {
     /// The thread's folders.
     pub dirs: &'a ThreadDirs,
+    /// What it reads besides.
+    pub shelf: &'a Shelf,
     /// What the shell reads.
     pub command: &'a str,
     /// How long it may take.
@@ -99,7 +115,7 @@ pub enum CommandEnd {
     TooMuchOutput,
 }
 
-/// Why a command was not started.
+/// Why a command was not started, or what became of it is not known.
 #[derive(Debug, Error)]
 pub enum CommandError {
     /// It has a NUL in it.
@@ -111,10 +127,22 @@ pub enum CommandError {
         /// Its length.
         bytes: usize,
     },
+    /// Too many run already.
+    #[error("too many commands run at the moment, and none ended within {seconds} seconds; try again later")]
+    Busy {
+        /// How long a place was waited for.
+        seconds: u64,
+    },
     /// The thread's folders cannot be had.
     #[error("the folders of this conversation cannot be used: {0}")]
     Folders(#[from] Fault),
     /// The sandbox did not start.
     #[error("the sandbox did not start: {0}")]
     Start(#[from] io::Error),
+    /// Where it should run is not to be had.
+    #[error("there is no sandbox for the command: {0}")]
+    NoPlace(#[source] Box<dyn Error + Send + Sync>),
+    /// Where it ran was lost, and it was ended as far as that could be done.
+    #[error("the sandbox was lost while the command ran, and what it has done is not known: {0}")]
+    Lost(#[source] Box<dyn Error + Send + Sync>),
 }

@@ -6,8 +6,12 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+#[cfg(feature = "mcp")]
+use rustix::process::{WaitId, WaitIdOptions, waitid};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Child;
+#[cfg(feature = "mcp")]
+use tokio::time::sleep;
 use tokio::time::{Instant, sleep_until};
 
 use super::{CommandEnd, CommandOutput, Pipe};
@@ -16,15 +20,22 @@ use super::{CommandEnd, CommandOutput, Pipe};
 const AFTERMATH: Duration = Duration::from_millis(200);
 /// How long a killed command may take to be gone.
 const DYING: Duration = Duration::from_secs(2);
+/// How often a process is looked at that is waited for.
+#[cfg(feature = "mcp")]
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// How many processes are asked for those below them: a tree that grows faster than it is read must not hold anybody up.
+const MOST_PROCESSES: usize = 10_000;
 
-/// A started command that leads a process group. Dropped, it is killed with its group.
+/// A started command that leads a process group. Dropped, it is killed with its group; so is what it left in the group when it ended.
 pub(super) struct Running {
     child: Child,
+    group: Option<Pid>,
 }
 
 impl Running {
     pub(super) fn group(child: Child) -> Self {
-        Self { child }
+        let group = child.id().and_then(pid);
+        Self { child, group }
     }
 
     /// Follows it to its end.
@@ -43,7 +54,7 @@ impl Running {
                 within_limit = pipes.pass_on(output), if pipes.are_open() => {
                     if !within_limit && forced.is_none() {
                         forced = Some(CommandEnd::TooMuchOutput);
-                        self.kill();
+                        kill_tree(&mut self.child);
                         deadline = Instant::now() + DYING;
                     }
                 }
@@ -56,31 +67,84 @@ impl Running {
                         break;
                     }
                     forced = Some(CommandEnd::TimedOut);
-                    self.kill();
+                    kill_tree(&mut self.child);
                     deadline = Instant::now() + DYING;
                 }
             }
         }
         Ok(forced.unwrap_or_else(|| CommandEnd::Exited(exited.map_or(-1, code_of))))
     }
-
-    fn kill(&mut self) {
-        // An id is there until the end was waited for, so it is nobody else's yet.
-        if let Some(leader) = self.child.id().and_then(pid) {
-            // The first process of a sandbox in the making is not tied to its maker yet. Each may have ended meanwhile.
-            for child in children_of(leader) {
-                let _gone = kill_process(child, Signal::KILL);
-            }
-            let _gone = kill_process_group(leader, Signal::KILL);
-        }
-        let _gone = self.child.start_kill();
-    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.kill();
+        kill_tree(&mut self.child);
+        // A group keeps its number as long as somebody is in it, and an empty one's is not given anew so soon.
+        if let Some(group) = self.group {
+            let _gone = kill_process_group(group, Signal::KILL);
+        }
     }
+}
+
+/// Kills a process that leads a group of its own, with its group and whatever it started that has left the group since.
+pub(crate) fn kill_tree(child: &mut Child) {
+    // An id is there until the end was waited for, so it is nobody else's yet.
+    if let Some(leader) = child.id().and_then(pid) {
+        // Each may have ended meanwhile.
+        for process in descendants_of(leader) {
+            let _gone = kill_process(process, Signal::KILL);
+        }
+        let _gone = kill_process_group(leader, Signal::KILL);
+    }
+    let _gone = child.start_kill();
+}
+
+/// Waits until a process has ended, without burying it: until then its id and its group's are nobody else's.
+#[cfg(feature = "mcp")]
+pub(crate) async fn ended(child: &Child) {
+    let Some(process) = child.id().and_then(pid) else { return };
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    while let Ok(None) = waitid(WaitId::Pid(process), options) {
+        sleep(BETWEEN_LOOKS).await;
+    }
+}
+
+/// Processes below another, as they were noted while it was there to tell.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Default)]
+pub(crate) struct Below(Vec<(Pid, String)>);
+
+#[cfg(feature = "mcp")]
+impl Below {
+    /// Adds those below this one now, and forgets those that have ended.
+    pub(crate) fn note(&mut self, child: &Child) {
+        self.0.retain(|(process, birth)| birth_of(*process).as_ref() == Some(birth));
+        let below = child.id().and_then(pid).map(descendants_of).unwrap_or_default();
+        let below: Vec<_> = below.into_iter().filter_map(|process| Some((process, birth_of(process)?))).collect();
+        self.0.retain(|known| !below.contains(known));
+        self.0.extend(below);
+    }
+
+    /// Kills those that are still there, with what they have started since.
+    pub(crate) fn kill(&self) {
+        for (process, birth) in &self.0 {
+            let further = descendants_of(*process);
+            // Its id may be another's by now.
+            if birth_of(*process).as_ref() == Some(birth) {
+                for process in further.into_iter().chain([*process]) {
+                    let _gone = kill_process(process, Signal::KILL);
+                }
+            }
+        }
+    }
+}
+
+/// When a process began, in words of the kernel; nothing where that one does not tell.
+#[cfg(feature = "mcp")]
+fn birth_of(process: Pid) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
+    // Behind the name, which may hold anything, it is the twentieth.
+    stat.rsplit_once(") ")?.1.split(' ').nth(19).map(str::to_owned)
 }
 
 struct Pipes<Out, Err> {
@@ -129,10 +193,22 @@ fn code_of(status: ExitStatus) -> i32 {
     status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
 }
 
+/// The processes below a process, those that may start others first; none where the kernel does not tell.
+fn descendants_of(leader: Pid) -> Vec<Pid> {
+    let mut found = children_of(leader);
+    let mut looked = 0;
+    while let Some(&next) = found.get(looked).filter(|_| looked < MOST_PROCESSES) {
+        found.extend(children_of(next));
+        looked += 1;
+    }
+    found
+}
+
 /// The processes that a process started and that are there; none where the kernel does not tell.
 fn children_of(parent: Pid) -> Vec<Pid> {
-    let listed = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", parent.as_raw_nonzero())).unwrap_or_default();
-    listed.split_ascii_whitespace().filter_map(|child| pid(child.parse().ok()?)).collect()
+    let threads = std::fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero())).into_iter().flatten().flatten();
+    let listed = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    listed.flat_map(|listed| listed.split_ascii_whitespace().filter_map(|child| pid(child.parse().ok()?)).collect::<Vec<_>>()).collect()
 }
 
 fn pid(raw: u32) -> Option<Pid> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
@@ -12,7 +13,7 @@ use super::world::World;
 use crate::ids::{CheckpointId, NodeId, RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::{
-    CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, OutsideWrite, PutError, Snapshot,
+    CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, KeptHistory, OutsideWrite, PutError, Snapshot,
 };
 use crate::runtime::memory::MemoryStores;
 use crate::runtime::runs::store::{
@@ -113,6 +114,10 @@ impl RunQueryStore for FaultyStores {
 
     async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError> {
         self.read("active", self.stores.active(thread)).await
+    }
+
+    async fn kept_values(&self, run: &RunId) -> Result<Option<Bytes>, StoreError> {
+        self.read("kept values", self.stores.kept_values(run)).await
     }
 
     async fn standing(&self, thread: Option<&ThreadId>, owner: &Owner) -> Result<Vec<RunStanding>, StoreError> {
@@ -223,6 +228,10 @@ impl Checkpointer for FaultyStores {
 
     async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), CheckpointError> {
         self.read("delete checkpoints", Checkpointer::delete_run(&*self.stores, thread, run)).await
+    }
+
+    async fn forget_history(&self, thread: &ThreadId, keep: &KeptHistory, most: usize) -> Result<usize, CheckpointError> {
+        self.read("forget a history", self.stores.forget_history(thread, keep, most)).await
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), CheckpointError> {

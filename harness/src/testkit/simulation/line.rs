@@ -51,7 +51,7 @@ impl Away for CommitError {
 
 impl Away for CheckpointError {
     fn away() -> Self {
-        Self::Store("the line is bad".to_owned())
+        StoreError::away().into()
     }
 }
 

@@ -7,6 +7,7 @@ mod ending;
 mod order;
 mod pace;
 mod resuming;
+mod spilling;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,8 +22,11 @@ pub use self::ending::*;
 pub use self::order::*;
 pub use self::pace::*;
 pub use self::resuming::*;
+pub use self::spilling::*;
 use crate::ids::RunId;
-use crate::runtime::stream_bridge::{EventId, EventName, ResumeFrom, StreamBridge, StreamEvent, StreamItem, StreamKey, Subscription};
+use crate::runtime::stream_bridge::{
+    EventId, EventName, ResumeFrom, StreamBridge, StreamEvent, StreamItem, StreamKey, StreamLog, Subscription,
+};
 
 /// The longest wait for an item that should come.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -53,6 +57,9 @@ impl Default for TestLimits {
 pub trait StreamBridgeFactory: Send + Sync + fmt::Debug {
     /// A started, empty bridge with these limits.
     async fn open(&self, limits: TestLimits) -> Arc<dyn StreamBridge>;
+
+    /// The same over a durable log.
+    async fn open_with_log(&self, limits: TestLimits, log: Arc<dyn StreamLog>) -> Arc<dyn StreamBridge>;
 }
 
 /// Writes one test per promise: `stream_bridge_contract!([#[tokio::test]] MyFactory)`.
@@ -92,6 +99,11 @@ macro_rules! stream_bridge_contract {
             a_viewer_that_is_not_polled_does_not_slow_the_producer
             a_stream_without_its_producer_is_given_up
             waiting_for_a_person_suspends_the_limit_on_silence
+            a_run_that_is_longer_than_what_is_kept_is_replayed_whole
+            a_reader_that_is_overtaken_misses_nothing
+            cursors_in_the_log_are_judged_by_their_attempt
+            where_the_log_refuses_what_is_beyond_the_limits_is_a_gap
+            a_log_that_hangs_slows_nobody
         }
     };
     (@each $attrs:tt $factory:tt $($promise:ident)+) => {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::files_of;
-use crate::sandbox::{CommandRequest, CommandSandbox, FileHome, Isolation, Transcript, masking, render};
+use crate::sandbox::{CommandRequest, CommandSandbox, FileHome, Isolation, Redacting, Secrets, Shelf, Transcript, masking, render};
 use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// What is kept of each end of an output in bytes, where no limit is set.
@@ -23,6 +23,7 @@ pub struct Bash {
     time_limit: Duration,
     max_chars: usize,
     description: String,
+    secrets: Secrets,
 }
 
 impl Bash {
@@ -30,17 +31,32 @@ impl Bash {
     pub fn new(home: FileHome, sandbox: Arc<dyn CommandSandbox>, time_limit: Duration, max_chars: usize, network: bool) -> Self {
         let place = match sandbox.isolation() {
             Isolation::Kernel => "in a sandbox that holds a read-only system and this conversation's folders",
+            Isolation::Container => "in a container that holds this conversation's folders",
             Isolation::None => "on the server itself: change nothing outside of this conversation's folders",
         };
-        let reach = if network { "" } else { " There is no network." };
+        let scripts = match sandbox.isolation() {
+            Isolation::Kernel | Isolation::Container => "",
+            Isolation::None => {
+                " Only the command itself may say /mnt/user-data: a script finds the folders by $DEER_FLOW_WORKSPACE, $DEER_FLOW_UPLOADS \
+                 and $DEER_FLOW_OUTPUTS."
+            }
+        };
+        let reach = if network || sandbox.isolation() == Isolation::Container { "" } else { " There is no network." };
         let seconds = time_limit.as_secs();
         let description = format!(
-            "Run a command with bash {place}. It begins in /mnt/user-data/workspace, reads no input and may take {seconds} seconds.{reach} \
+            "Run a command with bash {place}. It begins in /mnt/user-data/workspace, reads no input and may take {seconds} seconds.{reach}{scripts} \
              Files in the folders stay; variables, background processes and /tmp end with the call, so put what belongs together in one \
              command. Use it for programs, conversions and calculations; to look at, search, write or change files the file tools \
              are better. The result is what was printed, then the exit code unless it is 0; long output loses its middle."
         );
-        Self { home, sandbox, time_limit, max_chars, description }
+        Self { home, sandbox, time_limit, max_chars, description, secrets: Secrets::default() }
+    }
+
+    /// The same without these values in what it shows.
+    #[must_use]
+    pub fn without(mut self, secrets: Secrets) -> Self {
+        self.secrets = secrets;
+        self
     }
 }
 
@@ -70,9 +86,15 @@ impl Tool for Bash {
         let dirs = files.blocking().dirs();
         let kept = if self.max_chars == 0 { KEPT_WITHOUT_LIMIT } else { self.max_chars.saturating_mul(BYTES_PER_CHAR) };
         let mut transcript = Transcript::keeping(kept);
-        let request = CommandRequest { dirs, command: &args.command, time_limit: self.time_limit };
-        let mask = |text: String| masking::to_virtual(&text, dirs);
-        let end = self.sandbox.run(request, &mut transcript).await;
+        let shelf = files.shelf().await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "a command runs without the skills of its user");
+            Shelf::default()
+        });
+        let request = CommandRequest { dirs, shelf: &shelf, command: &args.command, time_limit: self.time_limit };
+        let mask = |text: String| masking::to_virtual(&text, dirs, &shelf);
+        let mut redacting = Redacting::new(&mut transcript, &self.secrets);
+        let end = self.sandbox.run(request, &mut redacting).await;
+        redacting.finish();
         let end = end.map_err(|error| ToolError::for_model(mask(render::error(&error))))?;
         let text = render::command(&mask(transcript.out()), &mask(transcript.err()), end, self.time_limit, self.max_chars);
         Ok(ToolOutput::text(text))

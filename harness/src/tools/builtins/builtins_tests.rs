@@ -1,17 +1,10 @@
 //! The file tools on a real directory.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use super::*;
-use crate::clock::SystemClock;
-use crate::ids::{SeededIds, ThreadId};
-use crate::runtime::actor_context::ActorContext;
-use crate::runtime::agent::{CallLog, EventSink, RunContext};
-use crate::runtime::runs::NodeSelector;
-use crate::sandbox::FileLimits;
-use crate::state::ThreadState;
+use crate::sandbox::{FileLimits, Mount, Mounts};
+use crate::testkit::tool_context;
 use crate::tools::{Effect, ToolRegistry, erase};
 
 struct Bench {
@@ -21,25 +14,12 @@ struct Bench {
 }
 
 fn bench() -> Bench {
+    bench_with(Mounts::default())
+}
+
+fn bench_with(mounts: Mounts) -> Bench {
     let dir = tempfile::tempdir().unwrap();
-    let home = FileHome::new(dir.path(), FileLimits::default());
-    let (sink, _events) = EventSink::channel();
-    let run = RunContext {
-        thread_id: ThreadId::parse("t").unwrap(),
-        run_id: crate::ids::RunId::parse("r").unwrap(),
-        actor: ActorContext::user("ann"),
-        options: Arc::default(),
-        tags: vec![],
-        namespace: "".into(),
-        recursion_limit: 100,
-        interrupt_before: NodeSelector::None,
-        interrupt_after: NodeSelector::None,
-        clock: Arc::new(SystemClock),
-        ids: Arc::new(SeededIds::new(1)),
-        sink,
-        calls: CallLog::default(),
-        token: tokio_util::sync::CancellationToken::new(),
-    };
+    let home = FileHome::new(dir.path(), FileLimits::default()).with_mounts(mounts);
     let mut tools = ToolRegistry::new();
     tools.add(erase(Ls { home: home.clone(), max_chars: 20_000 }));
     tools.add(erase(ReadFile { home: home.clone(), max_chars: 50_000 }));
@@ -47,17 +27,9 @@ fn bench() -> Bench {
     tools.add(erase(StrReplace { home: home.clone() }));
     tools.add(erase(Glob { home: home.clone() }));
     tools.add(erase(Grep { home: home.clone() }));
+    tools.add(erase(ListUploadedFiles { home: home.clone() }));
     tools.add(erase(PresentFiles { home }));
-    let ctx = ToolContext {
-        run,
-        call_id: "c".to_owned(),
-        key: "k".to_owned(),
-        namespace: "tools:t".to_owned(),
-        state: Arc::new(ThreadState::default()),
-        answers: vec![],
-        nested: None,
-    };
-    Bench { _dir: dir, tools, ctx }
+    Bench { _dir: dir, tools, ctx: tool_context() }
 }
 
 impl Bench {
@@ -112,10 +84,48 @@ async fn files_are_found_by_name_and_by_what_they_say() {
 }
 
 #[tokio::test]
+async fn uploads_of_earlier_turns_are_listed_with_their_headings() {
+    let mut bench = bench();
+    assert!(bench.text("list_uploaded_files", json!({})).await.starts_with("No files"));
+    let made = format!("{}\n\n# Aim\n\ntext\n", crate::documents::MADE);
+    for (name, content) in [("plan.pdf", "%PDF"), ("plan.md", &*made), ("notes.md", "one\ntwo\n"), ("new.txt", "now")] {
+        bench.text("write_file", json!({ "path": format!("/mnt/user-data/uploads/{name}"), "content": content })).await;
+    }
+    let channels = [("uploaded_files".to_owned(), json!([{ "filename": "new.txt" }]))].into_iter().collect();
+    bench.ctx.state = std::sync::Arc::new(crate::state::ThreadState::restored([], channels));
+    let listed = bench.text("list_uploaded_files", json!({ "include_outline": ["plan.pdf"] })).await;
+    assert!(listed.starts_with("Found 2 files\n- "), "{listed}");
+    assert!(!listed.contains("new.txt") && !listed.contains("- plan.md") && !listed.contains("> one"), "{listed}");
+    let plan = "- plan.pdf (0.0 KB)\n  Path: /mnt/user-data/uploads/plan.pdf\n  Markdown: /mnt/user-data/uploads/plan.md\n  L3: Aim";
+    assert!(listed.contains(plan), "{listed}");
+    let all = bench.text("list_uploaded_files", json!({ "include_outline": true, "max_results": 1 })).await;
+    assert!(all.starts_with("Found 2 files (showing the newest 1)"), "{all}");
+    assert!(bench.call("list_uploaded_files", json!({ "include_outline": 5 })).await.is_err());
+
+    // Of two files of one name, each by itself: the text was not made of the document.
+    for (name, content) in [("slides.pptx", "PK"), ("slides.md", "# My own\n")] {
+        bench.text("write_file", json!({ "path": format!("/mnt/user-data/uploads/{name}"), "content": content })).await;
+    }
+    let own = bench.text("list_uploaded_files", json!({ "include_outline": true })).await;
+    assert!(
+        own.contains("- slides.md (0.0 KB)") && own.contains("L1: My own") && !own.contains("Markdown: /mnt/user-data/uploads/slides.md"),
+        "{own}"
+    );
+}
+
+#[tokio::test]
 async fn only_existing_files_in_outputs_are_presented() {
     let bench = bench();
     bench.text("write_file", json!({ "path": "/mnt/user-data/workspace/a", "content": "x" })).await;
-    for path in ["/mnt/user-data/workspace/a", "/mnt/user-data/outputs/none", "/mnt/user-data/outputs/../workspace/a", "/etc/passwd"] {
+    bench.text("write_file", json!({ "path": "/mnt/user-data/outputs/site/index.html", "content": "x" })).await;
+    for path in [
+        "/mnt/user-data/workspace/a",
+        "/mnt/user-data/outputs/none",
+        "/mnt/user-data/outputs/../workspace/a",
+        "/mnt/user-data/outputs/site",
+        "/mnt/user-data/outputs",
+        "/etc/passwd",
+    ] {
         let error = bench.call("present_files", json!({ "filepaths": [path] })).await.unwrap_err();
         assert!(error.starts_with("Error:"), "{path}: {error}");
     }
@@ -138,6 +148,41 @@ async fn a_text_that_is_not_there_is_not_replaced_and_an_empty_one_changes_nothi
     assert!(bench.call("str_replace", json!({ "path": path, "old_str": "z", "new_str": "y" })).await.unwrap_err().starts_with("Error:"));
     assert_eq!(bench.text("str_replace", json!({ "path": path, "old_str": "", "new_str": "y" })).await, "OK");
     assert_eq!(bench.text("read_file", json!({ "path": path })).await, "abc");
+}
+
+#[tokio::test]
+async fn mounted_folders_are_read_and_written_where_that_is_allowed() {
+    let host = tempfile::tempdir().unwrap();
+    for name in ["data", "shared"] {
+        std::fs::create_dir(host.path().join(name)).unwrap();
+        std::fs::write(host.path().join(name).join("a.txt"), name).unwrap();
+    }
+    std::os::unix::fs::symlink("/etc", host.path().join("shared/out")).unwrap();
+    let mount = |name: &str, read_only| Mount { host: host.path().join(name), inside: format!("/mnt/{name}"), read_only };
+    let bench = bench_with(Mounts::new([mount("data", true), mount("shared", false)]));
+    assert_eq!(bench.text("read_file", json!({ "path": "/mnt/data/a.txt" })).await, "data");
+    assert_eq!(bench.text("ls", json!({ "path": "/mnt/data" })).await, "/mnt/data/a.txt");
+    let found = bench.text("grep", json!({ "pattern": "shared", "path": "/mnt/shared" })).await;
+    assert_eq!(found, "Found 1 matches under /mnt/shared\n/mnt/shared/a.txt:1: shared");
+    assert_eq!(bench.text("write_file", json!({ "path": "/mnt/shared/new/b.txt", "content": "b" })).await, "OK");
+    assert_eq!(std::fs::read_to_string(host.path().join("shared/new/b.txt")).unwrap(), "b");
+    for (tool, path, why) in [
+        ("write_file", "/mnt/data/b.txt", "read-only"),
+        ("write_file", "/mnt/database/b.txt", "outside the allowed directories"),
+        ("write_file", "/mnt/data/../shared/b.txt", "\"..\""),
+        ("read_file", "/mnt/shared/out/passwd", "symbolic link"),
+        ("read_file", "/etc/passwd", "outside the allowed directories"),
+    ] {
+        let error = bench.call(tool, json!({ "path": path, "content": "x" })).await.unwrap_err();
+        assert!(error.contains(why), "{tool} {path}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_pattern_that_would_take_minutes_to_read_is_refused_at_once() {
+    let pattern = format!("(?i){}", r"[\p{L}\p{N}]?".repeat(10_000));
+    let error = bench().call("grep", json!({ "pattern": pattern, "path": "/mnt/user-data/workspace" })).await.unwrap_err();
+    assert!(error.contains("longer than 1024 bytes"), "{error}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{failed, files_of, path, refused};
+use super::{failed, files_of, readable, refused};
 use crate::sandbox::{FileHome, Found, NamePattern, render};
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
@@ -25,7 +25,7 @@ pub struct GlobArgs {
     pub _description: String,
     /// The pattern, read from `path` on: `*` and `?` stay within a name, `**` goes through directories, as in `**/*.md`.
     pub pattern: String,
-    /// The directory to look in, as an absolute path under /mnt/user-data/workspace, /mnt/user-data/uploads or /mnt/user-data/outputs.
+    /// The directory to look in, as an absolute path under /mnt/user-data/workspace, /mnt/user-data/uploads, /mnt/user-data/outputs or /mnt/skills.
     pub path: String,
     /// Whether directories count too.
     #[serde(default)]
@@ -56,7 +56,7 @@ impl Tool for Glob {
     }
 
     async fn call(&self, args: GlobArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let path = path(&args.path)?;
+        let path = readable(&self.home, &args.path)?;
         let pattern = NamePattern::parse(&args.pattern).map_err(refused)?;
         let most = args.max_results.clamp(1, MOST);
         let Found { rows, incomplete } = files_of(&self.home, ctx).glob(&path, pattern, args.include_dirs, most).await.map_err(failed)?;

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{failed, files_of, path, refused};
+use super::{failed, files_of, readable, refused};
+use crate::sandbox::files::off_the_runtime;
 use crate::sandbox::{FileHome, LineQuery, NamePattern, render};
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
@@ -23,9 +24,9 @@ pub struct GrepArgs {
     /// Why you search, in a few words; shown to the user.
     #[serde(default, rename = "description")]
     pub _description: String,
-    /// The regular expression that a line must match.
+    /// The regular expression that a line must match, 1024 bytes at most.
     pub pattern: String,
-    /// The file or directory, as an absolute path under /mnt/user-data/workspace, /mnt/user-data/uploads or /mnt/user-data/outputs.
+    /// The file or directory, as an absolute path under /mnt/user-data/workspace, /mnt/user-data/uploads, /mnt/user-data/outputs or /mnt/skills.
     pub path: String,
     /// Search only files that match this: a name such as `*.py`, or a path from the directory on such as `src/**/*.py`.
     #[serde(default)]
@@ -62,9 +63,13 @@ impl Tool for Grep {
     }
 
     async fn call(&self, args: GrepArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let path = path(&args.path)?;
-        let files = args.glob.as_deref().map(NamePattern::parse).transpose().map_err(refused)?;
-        let query = LineQuery::parse(&args.pattern, args.literal, args.case_sensitive, files).map_err(refused)?;
+        let path = readable(&self.home, &args.path)?;
+        let GrepArgs { pattern, glob, literal, case_sensitive, .. } = args;
+        let read = move || {
+            let files = glob.as_deref().map(NamePattern::parse).transpose()?;
+            LineQuery::parse(&pattern, literal, case_sensitive, files)
+        };
+        let query = off_the_runtime(move || Ok(read())).await.map_err(|fault| refused(fault.to_string()))?.map_err(refused)?;
         let most = args.max_results.clamp(1, MOST);
         let found = files_of(&self.home, ctx).grep(&path, query, most).await.map_err(failed)?;
         Ok(ToolOutput::text(render::found(&found, "matches", &path)))

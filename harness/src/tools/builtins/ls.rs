@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{failed, files_of, path};
+use super::{failed, files_of, readable};
 use crate::sandbox::{FileHome, render};
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
@@ -25,7 +25,7 @@ pub struct LsArgs {
     /// Why you look, in a few words; shown to the user.
     #[serde(default, rename = "description")]
     pub _description: String,
-    /// The directory, as an absolute path under /mnt/user-data/workspace, /mnt/user-data/uploads or /mnt/user-data/outputs.
+    /// The directory, as an absolute path under /mnt/user-data/workspace, /mnt/user-data/uploads, /mnt/user-data/outputs or /mnt/skills.
     pub path: String,
 }
 
@@ -46,7 +46,7 @@ impl Tool for Ls {
     }
 
     async fn call(&self, args: LsArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let path = path(&args.path)?;
+        let path = readable(&self.home, &args.path)?;
         let listing = files_of(&self.home, ctx).list(&path, DEPTH).await.map_err(failed)?;
         Ok(ToolOutput::text(render::listing(&listing, self.max_chars)))
     }

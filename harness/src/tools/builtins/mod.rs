@@ -2,24 +2,32 @@
 
 mod ask_clarification;
 mod bash;
+mod describe_skill;
 mod glob;
 mod grep;
+mod list_uploaded_files;
 mod ls;
 mod present_files;
 mod read_file;
 mod str_replace;
+mod tool_search;
 mod view_image;
 mod write_file;
 mod write_todos;
 
 pub use ask_clarification::{ASK_CLARIFICATION, AskClarification, AskClarificationArgs, ClarificationType};
 pub use bash::Bash;
+pub use describe_skill::{DESCRIBE_SKILL, DescribeSkill};
 pub use glob::Glob;
 pub use grep::Grep;
+pub use list_uploaded_files::{ListUploadedFiles, ListUploadedFilesArgs, Outlines};
 pub use ls::Ls;
 pub use present_files::PresentFiles;
 pub use read_file::ReadFile;
 pub use str_replace::StrReplace;
+pub use tool_search::{TOOL_SEARCH, ToolSearch};
+#[cfg(feature = "mcp")]
+pub(crate) use view_image::type_of_content;
 pub use view_image::{MAX_IMAGE_BYTES, VIEW_IMAGE, ViewImage};
 pub use write_file::WriteFile;
 pub use write_todos::{TODOS, Todo, TodoStatus, WRITE_TODOS, WriteTodos, WriteTodosArgs};
@@ -32,9 +40,14 @@ fn files_of(home: &FileHome, ctx: &ToolContext) -> ThreadFiles {
     home.thread(&ctx.run.actor.user_id, &ctx.run.thread_id)
 }
 
-/// Reads the path a model wrote; one that is refused is the model's to mend.
-fn path(raw: &str) -> Result<VirtualPath, ToolError> {
-    VirtualPath::parse(raw).map_err(|error: PathError| ToolError::for_model(render::error(&error)))
+/// Reads the path of what a model wants to change; one that is refused is the model's to mend.
+fn writable(home: &FileHome, raw: &str) -> Result<VirtualPath, ToolError> {
+    home.writable(raw).map_err(|error: PathError| ToolError::for_model(render::error(&error)))
+}
+
+/// As [`writable`], where skills will do too.
+fn readable(home: &FileHome, raw: &str) -> Result<VirtualPath, ToolError> {
+    home.readable(raw).map_err(|error: PathError| ToolError::for_model(render::error(&error)))
 }
 
 /// The text of a failed file operation, for the model.

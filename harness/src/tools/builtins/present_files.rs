@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{failed, files_of};
+use crate::sandbox::safe_fs::NodeKind;
 use crate::sandbox::{FileHome, Root, render};
 use crate::state::StateUpdate;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
@@ -52,8 +53,10 @@ impl Tool for PresentFiles {
                     "Error: {path} is not in /mnt/user-data/outputs; only files there can be presented."
                 )));
             }
-            if !files.exists(&path).await.map_err(failed)? {
-                return Err(ToolError::for_model(format!("Error: {path} does not exist; write it before presenting it.")));
+            match files.stat(&path).await.map_err(failed)?.map(|stat| stat.kind) {
+                Some(NodeKind::File) => {}
+                Some(_) => return Err(ToolError::for_model(format!("Error: {path} is no file; present the files in it one by one."))),
+                None => return Err(ToolError::for_model(format!("Error: {path} does not exist; write it before presenting it."))),
             }
             presented.push(path.to_string());
         }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{failed, files_of, path};
+use super::{failed, files_of, readable};
 use crate::sandbox::{FileHome, LineRange, render};
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
@@ -22,7 +22,7 @@ pub struct ReadFileArgs {
     /// Why you read it, in a few words; shown to the user.
     #[serde(default, rename = "description")]
     pub _description: String,
-    /// The file, as an absolute path under /mnt/user-data/workspace, /mnt/user-data/uploads or /mnt/user-data/outputs.
+    /// The file, as an absolute path under /mnt/user-data/workspace, /mnt/user-data/uploads, /mnt/user-data/outputs or /mnt/skills.
     pub path: String,
     /// First line to read, counting from 1; leave out to begin at the start.
     #[serde(default)]
@@ -49,7 +49,7 @@ impl Tool for ReadFile {
     }
 
     async fn call(&self, args: ReadFileArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let path = path(&args.path)?;
+        let path = readable(&self.home, &args.path)?;
         let range = LineRange { start: args.start_line, end: args.end_line };
         let read = files_of(&self.home, ctx).read_text(&path, range).await.map_err(failed)?;
         Ok(ToolOutput::text(render::file_text(&read, self.max_chars)))

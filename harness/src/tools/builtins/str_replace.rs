@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{done, failed, files_of, path};
+use super::{done, failed, files_of, writable};
 use crate::sandbox::{FileHome, Occurrences};
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
@@ -49,7 +49,7 @@ impl Tool for StrReplace {
     }
 
     async fn call(&self, args: StrReplaceArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let path = path(&args.path)?;
+        let path = writable(&self.home, &args.path)?;
         if args.old_str.is_empty() {
             return Ok(done());
         }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{failed, files_of, path};
+use super::{failed, files_of, readable};
 use crate::messages::kwargs;
 use crate::sandbox::FileHome;
 use crate::state::StateUpdate;
@@ -46,7 +46,7 @@ impl Tool for ViewImage {
     }
 
     async fn call(&self, args: ViewImageArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let path = path(&args.image_path)?;
+        let path = readable(&self.home, &args.image_path)?;
         let ending = path.file_name().rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default();
         let Some(promised) = type_of_ending(&ending) else {
             return Err(ToolError::for_model(format!(
@@ -78,7 +78,8 @@ fn type_of_ending(ending: &str) -> Option<&'static str> {
     }
 }
 
-fn type_of_content(bytes: &[u8]) -> Option<&'static str> {
+/// The kind of a picture by its first bytes; nothing where they are no picture that models are shown.
+pub(crate) fn type_of_content(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{done, failed, files_of, path};
+use super::{done, failed, files_of, writable};
 use crate::sandbox::{FileHome, WriteMode};
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
@@ -49,7 +49,7 @@ impl Tool for WriteFile {
     }
 
     async fn call(&self, args: WriteFileArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let path = path(&args.path)?;
+        let path = writable(&self.home, &args.path)?;
         let mode = if args.append { WriteMode::Append } else { WriteMode::Replace };
         files_of(&self.home, ctx).write_text(&path, args.content, mode).await.map_err(failed)?;
         Ok(done())

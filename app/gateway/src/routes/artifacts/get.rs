@@ -1,4 +1,4 @@
-//! `GET`: a file's bytes, whole or a range of them.
+//! `GET`: the bytes of a file, or of one in a `.skill` archive, whole or a range of them.
 
 use std::fs::Metadata;
 use std::io;
@@ -10,6 +10,9 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use harness::runtime::actor_context::effective_user_id;
+use harness::sandbox::{Fault, VirtualPath};
+use harness::skills::SkillError;
+use harness::skills::archive::{ArchiveError, EntryProblem, member};
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
 
@@ -18,6 +21,7 @@ use super::hash::hash;
 use super::kind::{Kind, disposition};
 use super::path::{refused, virtual_path};
 use super::range::{Wanted, wanted};
+use super::tag::is_known;
 use crate::error::ApiError;
 use crate::extract::{Ids, Query};
 use crate::reads::require_thread;
@@ -26,32 +30,101 @@ use crate::routes::{App, Reply};
 /// Files up to this size are tagged with the hash of their content, which the editor checks before it saves.
 const HASHED_UP_TO: u64 = 2 * 1024 * 1024;
 
+/// Where a path goes on within an archive.
+const IN_ARCHIVE: &str = ".skill/";
+/// Browsers keep what is shown of an archive for so long.
+const MEMBER_CACHE: &str = "private, max-age=300";
+const FILE_CACHE: &str = "private, no-cache";
+
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
 pub(crate) async fn get(State(state): App, ids: Ids, query: Query, headers: HeaderMap) -> Reply {
     let thread = ids.thread()?;
     let download = query.flag("download")?.unwrap_or_default();
     let path = virtual_path(ids.text("path"))?;
     require_thread(&state, &thread).await?;
     let files = state.files.thread(&effective_user_id(), &thread);
-    let (file, facts) = files.open_read(&path).await.map_err(|error| refused(error, &path))?;
-    let mut file = File::from_std(file);
-    let length = facts.len();
-    let small = if length <= HASHED_UP_TO { Some(read_all(&mut file, length).await.map_err(broken)?) } else { None };
-    let tag = match &small {
-        Some(content) => format!("\"{}\"", hash(content)),
-        None => modification_tag(&facts),
-    };
-    // A hashed file may have changed between its facts and its content: the content counts.
-    let length = small.as_ref().map_or(length, |content| content.len() as u64);
-    let mut answer = match headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
-        true => StatusCode::NOT_MODIFIED.into_response(),
-        false => match wanted(range(&headers, &tag), length) {
-            Wanted::Unsatisfiable => unsatisfiable(length),
-            part => send(part, length, file, small).await.map_err(broken)?,
+    let found = match files.open_read(&path).await {
+        Ok((file, facts)) => Found::file(file, facts).await.map_err(broken)?,
+        Err(error) => match in_archive(&path).filter(|_| matches!(error.fault(), Some(Fault::NotFound | Fault::NotDirectory))) {
+            Some((archive, name)) => {
+                let (file, facts) = files.open_read(&archive).await.map_err(|error| refused(error, &path))?;
+                let content = member(file, &name).await.map_err(unshown)?;
+                Found::member(content.ok_or_else(|| not_in_archive(&name))?, facts)
+            }
+            None => return Err(refused(error, &path)),
         },
     };
-    let about = about(path.file_name(), download, &tag, &facts);
-    answer.headers_mut().extend(about);
+    let mut answer = found.answer(path.file_name(), download, &headers).await.map_err(broken)?;
+    if state.visitors.has_origins() {
+        // A page of a configured origin shows images from here, and browsers ask for those without naming it.
+        answer.headers_mut().insert(RESOURCE_POLICY, HeaderValue::from_static("same-site"));
+    }
     Ok(answer)
+}
+
+/// What is sent.
+struct Found {
+    content: Content,
+    tag: String,
+    cache: &'static str,
+    facts: Metadata,
+}
+
+enum Content {
+    Whole(Vec<u8>),
+    File(File, u64),
+}
+
+impl Found {
+    async fn file(file: std::fs::File, facts: Metadata) -> io::Result<Self> {
+        let (mut file, length, cache) = (File::from_std(file), facts.len(), FILE_CACHE);
+        if length > HASHED_UP_TO {
+            return Ok(Self { tag: modification_tag(&facts), content: Content::File(file, length), cache, facts });
+        }
+        // It may have changed between its facts and its content: the content counts.
+        let content = read_all(&mut file, length).await?;
+        Ok(Self { tag: content_tag(&content), content: Content::Whole(content), cache, facts })
+    }
+
+    fn member(content: Vec<u8>, facts: Metadata) -> Self {
+        Self { tag: content_tag(&content), content: Content::Whole(content), cache: MEMBER_CACHE, facts }
+    }
+
+    async fn answer(self, name: &str, download: bool, headers: &HeaderMap) -> io::Result<Response> {
+        let Self { content, tag, cache, facts } = self;
+        let length = match &content {
+            Content::Whole(content) => content.len() as u64,
+            Content::File(_, length) => *length,
+        };
+        let mut answer = match is_known(headers, &tag) {
+            true => StatusCode::NOT_MODIFIED.into_response(),
+            false => match wanted(range(headers, &tag), length) {
+                Wanted::Unsatisfiable => unsatisfiable(length),
+                part => send(part, length, content).await?,
+            },
+        };
+        answer.headers_mut().extend(about(name, download, &tag, cache, &facts));
+        Ok(answer)
+    }
+}
+
+/// The archive with a skill that a path leads into, and the name of the file in it.
+fn in_archive(path: &VirtualPath) -> Option<(VirtualPath, String)> {
+    let path = path.to_string();
+    let (archive, name) = path.split_once(IN_ARCHIVE)?;
+    Some((VirtualPath::parse(&format!("{archive}.skill")).ok()?, name.to_owned()))
+}
+
+fn not_in_archive(name: &str) -> ApiError {
+    ApiError::NotFound(format!("File '{name}' not found in skill archive"))
+}
+
+fn unshown(error: ArchiveError) -> ApiError {
+    match error {
+        ArchiveError::Entry { problem: EntryProblem::Large, .. } => ApiError::FileTooLarge(error.to_string()),
+        error => SkillError::from(error).into(),
+    }
 }
 
 /// The range that is asked for, unless it is a part of what the file no longer is.
@@ -71,17 +144,17 @@ async fn read_all(file: &mut File, length: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-async fn send(part: Wanted, length: u64, file: File, small: Option<Vec<u8>>) -> io::Result<Response> {
+async fn send(part: Wanted, length: u64, content: Content) -> io::Result<Response> {
     let (first, count, status) = match part {
         Wanted::Part(first, last) => (first, last - first + 1, StatusCode::PARTIAL_CONTENT),
         _ => (0, length, StatusCode::OK),
     };
-    let body = match small {
-        Some(content) => {
+    let body = match content {
+        Content::Whole(content) => {
             let (first, end) = (usize::try_from(first).unwrap_or_default(), usize::try_from(first + count).unwrap_or_default());
             Body::from(bytes::Bytes::from(content).slice(first..end))
         }
-        None => file_body(file, first, count).await?,
+        Content::File(file, _) => file_body(file, first, count).await?,
     };
     let mut response = (status, [(header::CONTENT_LENGTH, HeaderValue::from(count))], body).into_response();
     if status == StatusCode::PARTIAL_CONTENT {
@@ -96,7 +169,7 @@ fn unsatisfiable(length: u64) -> Response {
 }
 
 /// Headers about the file. The last three keep a browser from running anything in it, whatever its name says.
-fn about(name: &str, download: bool, tag: &str, facts: &Metadata) -> HeaderMap {
+fn about(name: &str, download: bool, tag: &str, cache: &'static str, facts: &Metadata) -> HeaderMap {
     let kind = Kind::of(name);
     let modified: DateTime<Utc> = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH).into();
     HeaderMap::from_iter([
@@ -105,11 +178,15 @@ fn about(name: &str, download: bool, tag: &str, facts: &Metadata) -> HeaderMap {
         (header::ACCEPT_RANGES, HeaderValue::from_static("bytes")),
         (header::ETAG, text(tag)),
         (header::LAST_MODIFIED, text(&modified.format("%a, %d %b %Y %H:%M:%S GMT").to_string())),
-        (header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache")),
+        (header::CACHE_CONTROL, HeaderValue::from_static(cache)),
         (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'")),
-        (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
+        (RESOURCE_POLICY, HeaderValue::from_static("same-origin")),
     ])
+}
+
+fn content_tag(content: &[u8]) -> String {
+    format!("\"{}\"", hash(content))
 }
 
 fn modification_tag(facts: &Metadata) -> String {

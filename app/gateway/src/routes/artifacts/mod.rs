@@ -7,6 +7,7 @@ mod kind;
 mod path;
 mod put;
 mod range;
+mod tag;
 
 pub(crate) use get::get;
 pub(crate) use put::put;

@@ -2,34 +2,53 @@
 
 use axum::Json;
 use axum::extract::State;
-use deerflow_domain::crons::{AfterRun, Cron, CronSearch};
+use axum::response::IntoResponse;
+use deerflow_domain::crons::{AfterRun, Created, Cron, CronSearch};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::effective_user_id;
+use harness::runtime::runs::store::{Made, RequestKey};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::read::shown;
 use super::{AFTER_RUN, MOST_CRONS, payload_of, read_metadata, read_moment, require_short, schedule_of};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids};
 use crate::input::{RunTarget, assistant_uuid};
 use crate::reads::require_thread;
+use crate::repeats::{Repeatable, once};
 use crate::routes::runs::spec_for;
-use crate::routes::{Answer, App};
+use crate::routes::{Answer, App, Reply};
 use crate::state::GatewayState;
 use crate::wire::cron_json;
 
-pub(crate) async fn create(State(state): App, Body(body): Body) -> Answer {
-    make(&state, None, body).await
+pub(crate) async fn create(State(state): App, asked: Repeatable, Body(body): Body) -> Reply {
+    make_once(&state, None, asked, body).await
 }
 
-pub(crate) async fn create_on_thread(State(state): App, ids: Ids, Body(body): Body) -> Answer {
-    let thread = ids.thread()?;
-    require_thread(&state, &thread).await?;
-    make(&state, Some(thread), body).await
+pub(crate) async fn create_on_thread(State(state): App, ids: Ids, asked: Repeatable, Body(body): Body) -> Reply {
+    make_once(&state, Some(ids.thread()?), asked, body).await
 }
 
-async fn make(state: &GatewayState, thread_id: Option<ThreadId>, mut body: Fields) -> Answer {
+async fn make_once(state: &GatewayState, thread: Option<ThreadId>, asked: Repeatable, body: Fields) -> Reply {
+    let key = asked.with_body(state, [body.map()]);
+    let make = async {
+        if let Some(thread) = &thread {
+            require_thread(state, thread).await?;
+        }
+        Ok(make(state, thread.clone(), key.clone(), body).await?.into_response())
+    };
+    let again = |made| async {
+        match made {
+            Made::Cron(cron) => Ok(shown(state, cron).await?.into_response()),
+            other => Err(ApiError::Internal(format!("the request for a cron is known to have made {other:?}"))),
+        }
+    };
+    once(state, key.as_ref(), make, again).await
+}
+
+async fn make(state: &GatewayState, thread_id: Option<ThreadId>, request: Option<RequestKey>, mut body: Fields) -> Answer {
     let schedule = body.required_text("schedule");
     let (timezone, end_time) = (body.text("timezone"), read_moment(&mut body, "end_time"));
     let enabled = body.flag("enabled").unwrap_or(true);
@@ -66,10 +85,11 @@ async fn make(state: &GatewayState, thread_id: Option<ThreadId>, mut body: Field
         created_at: now,
         updated_at: now,
     };
-    let shown: Value = cron_json(&cron);
+    let answer: Value = cron_json(&cron);
     let thread = cron.thread_id.clone();
-    match (state.crons.create(cron).await?, thread) {
-        (false, Some(thread)) => Err(ApiError::ThreadNotFound(thread.to_string())),
-        _ => Ok(Json(shown)),
+    match state.crons.create(cron, request).await? {
+        Created::New => Ok(Json(answer)),
+        Created::NoThread => Err(ApiError::ThreadNotFound(thread.map(|thread| thread.to_string()).unwrap_or_default())),
+        Created::Known(known) => Err(ApiError::KnownRequest(known)),
     }
 }

@@ -124,7 +124,7 @@ where
 /// A guard that cancels the run when its reader leaves.
 fn guard(state: &GatewayState, run: &RunRecord) -> DisconnectGuard {
     let actor = actor();
-    DisconnectGuard::new(state.runs.clone(), state.tasks.clone(), actor, run.thread_id.clone(), run.run_id.clone())
+    DisconnectGuard::new(state.runs.clone(), state.tasks.clone(), state.shutdown.clone(), actor, run)
 }
 
 /// The actor of the request, for work that goes on outside of its scope.

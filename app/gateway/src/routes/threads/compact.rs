@@ -4,7 +4,6 @@ use axum::Json;
 use axum::extract::State;
 use harness::config::{ContextSize, ContextUnit};
 use harness::ids::ThreadId;
-use harness::models::Asker;
 use harness::runtime::runs::ThreadStatus;
 use harness::state::ThreadState;
 use serde::Deserialize;
@@ -35,8 +34,11 @@ pub(crate) async fn compact(State(state): App, ids: Ids, Body(mut body): Body) -
         return Ok(nothing_to_do(&thread, "not_enough_messages", &ThreadState::default(), 0));
     };
     let found = snapshot.state;
-    let asker = Asker { caller: "middleware:summarize", clock: &*state.clock, ids: &*state.ids, sink: None };
+    let till = state.till();
+    let tab = till.open();
+    let asker = tab.asker().called("middleware:summarize");
     let compaction = if force { compactor.compact(&found, keep, asker).await } else { compactor.when_due(&found, asker).await };
+    tab.book(Some(&thread), record.user_id.as_deref()).await;
     let compaction = compaction.map_err(|error| ApiError::Unavailable(format!("The conversation could not be summarized: {error}")))?;
     let Some(compaction) = compaction else {
         let reason = if force { "not_enough_messages" } else { "not_needed" };

@@ -20,7 +20,9 @@ use crate::state::GatewayState;
 
 pub(crate) async fn delete(State(state): App, dialect: Dialect, ids: Ids) -> Reply {
     let thread = ids.thread()?;
-    match remove(&state, &thread).await? {
+    let removed = remove(&state, &thread).await?;
+    match removed.row {
+        _ if removed.leaves_files => Err(ApiError::FilesLeft(thread.to_string())),
         Deleted::Done if dialect.is_platform() => Ok(StatusCode::NO_CONTENT.into_response()),
         Deleted::Done => {
             let message = format!("Deleted local thread data for {thread}");
@@ -52,7 +54,7 @@ pub(crate) async fn prune(State(state): App, dialect: Dialect, Body(mut body): B
         threads.unwrap_or_default().iter().map(|thread| parse_thread_id(thread, dialect, "body")).collect::<Result<_, _>>()?;
     let mut pruned = 0_u64;
     for thread in &threads {
-        let done = if keep_latest { state.threads.forget_past(thread, &Owner::Auto).await? } else { remove(&state, thread).await? };
+        let done = if keep_latest { state.threads.forget_past(thread, &Owner::Auto).await? } else { remove(&state, thread).await?.row };
         pruned += u64::from(done == Deleted::Done);
     }
     Ok(Json(json!({ "pruned_count": pruned })))
@@ -65,7 +67,7 @@ pub(crate) async fn delete_matching(state: &Arc<GatewayState>, search: ThreadSea
         let page = ThreadSearch { limit: 100, offset: kept, ..search.clone() };
         let found = state.threads.search(&page, &Owner::Auto).await?;
         for thread in &found {
-            kept += usize::from(remove(state, &thread.thread_id).await? == Deleted::Busy);
+            kept += usize::from(remove(state, &thread.thread_id).await?.row == Deleted::Busy);
         }
         if found.is_empty() {
             return Ok(());
@@ -73,19 +75,38 @@ pub(crate) async fn delete_matching(state: &Arc<GatewayState>, search: ThreadSea
     }
 }
 
+/// What became of a thread.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Removed {
+    row: Deleted,
+    /// Whether files are left, which a later sweep tries again.
+    leaves_files: bool,
+}
+
 /// Removes the row, then the files.
-async fn remove(state: &Arc<GatewayState>, thread: &ThreadId) -> Result<Deleted, ApiError> {
+async fn remove(state: &Arc<GatewayState>, thread: &ThreadId) -> Result<Removed, ApiError> {
     let (shared, thread) = (Arc::clone(state), thread.clone());
     to_its_end(state, "delete a thread", async move {
-        let deleted = shared.threads.delete(&thread, &Owner::Auto).await?;
+        let user = effective_user_id();
+        let note = async |is_removed| {
+            if let Err(error) = shared.files.note_removal(&user, &thread, is_removed).await {
+                tracing::warn!(thread_id = %thread, %error, "the removal of a thread cannot be noted");
+            }
+        };
+        note(true).await;
+        let deleted = shared.threads.delete(&thread, &Owner::Auto).await;
+        if !matches!(deleted, Ok(Deleted::Done | Deleted::NotFound)) {
+            note(false).await;
+        }
+        let row = deleted?;
         fail_points::pass("thread.deleted");
         // Also of one that is gone: a process that died here, or a disk that failed, may have left them.
-        if deleted != Deleted::Busy
-            && let Err(error) = shared.files.delete_thread(&effective_user_id(), &thread).await
-        {
+        let files = if row == Deleted::Busy { Ok(()) } else { shared.files.delete_thread(&user, &thread).await };
+        let leaves_files = files.is_err();
+        if let Err(error) = files {
             tracing::error!(thread_id = %thread, %error, "files of a deleted thread are left behind");
         }
-        Ok(deleted)
+        Ok(Removed { row, leaves_files })
     })
     .await
 }

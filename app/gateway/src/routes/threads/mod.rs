@@ -5,6 +5,7 @@ mod copy;
 mod create;
 mod delete;
 mod get;
+pub(crate) mod goal;
 mod history;
 mod options;
 mod patch;

@@ -3,6 +3,7 @@
 
 mod delete;
 mod list;
+mod markdown;
 mod name;
 mod post;
 
@@ -16,16 +17,26 @@ use serde_json::{Value, json};
 
 use crate::wire::percent_encoded;
 
-/// A file as clients see it. Paths are virtual; documents are not converted, so what says where the text is stays null.
+/// Where uploads are, for agents.
+const DIRECTORY: &str = "/mnt/user-data/uploads";
+
+fn virtual_path(name: &str) -> String {
+    format!("{DIRECTORY}/{name}")
+}
+
+fn artifact_url(thread: &ThreadId, name: &str) -> String {
+    format!("/api/threads/{thread}/artifacts{DIRECTORY}/{}", percent_encoded(name))
+}
+
+/// A file as clients see it, before anything is known of its Markdown. Paths are virtual.
 fn file_json(thread: &ThreadId, path: &VirtualPath, size: u64) -> Value {
     let name = path.file_name();
-    let directory = "/mnt/user-data/uploads";
     json!({
         "filename": name,
         "size": size,
-        "path": format!("{directory}/{name}"),
-        "virtual_path": format!("{directory}/{name}"),
-        "artifact_url": format!("/api/threads/{thread}/artifacts{directory}/{}", percent_encoded(name)),
+        "path": virtual_path(name),
+        "virtual_path": virtual_path(name),
+        "artifact_url": artifact_url(thread, name),
         "extension": null,
         "modified": null,
         "original_filename": null,

@@ -17,6 +17,11 @@ pub(super) fn place_of(raw: &str) -> Option<VirtualPath> {
 pub(super) struct Names(HashSet<String>);
 
 impl Names {
+    /// Takes the name of a place, unless a file of the request has it.
+    pub(super) fn take(&mut self, place: &VirtualPath) -> bool {
+        self.0.insert(place.file_name().to_owned())
+    }
+
     /// The place itself, or the first of `name_1.ext`, `name_2.ext` and so on that is not taken.
     pub(super) fn claim(&mut self, place: VirtualPath) -> Option<VirtualPath> {
         if self.0.insert(place.file_name().to_owned()) {

@@ -1,4 +1,5 @@
-//! `POST`: files as parts of a form, written while they come. Either all of them appear or none.
+//! `POST`: files as parts of a form, written while they come. Either all of them appear or none: whatever may fail is done before
+//! the first appears, and only a broken disk or the end of the process can come between that and the last.
 
 use axum::Json;
 use axum::extract::multipart::MultipartError;
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::file_json;
+use super::markdown::{self, Plan};
 use super::name::{Names, place_of};
 use crate::error::{ApiError, Issue};
 use crate::extract::{BODY_TIMEOUT, Ids};
@@ -29,19 +31,35 @@ pub(crate) async fn post(State(state): App, ids: Ids, asked: Repeatable, mut req
     let most = usize::try_from(limits.max_total_size.saturating_add(FORM_OVERHEAD)).unwrap_or(usize::MAX);
     DefaultBodyLimit::max(most).apply(&mut request);
     let form = Multipart::from_request(request, &()).await.map_err(|_| no_files_field())?;
-    let batch = Batch::receive(form, &state.files.thread(&effective_user_id(), &thread), &limits, asked.is_named()).await?;
+    let user = effective_user_id();
+    let place = state.files.thread(&user, &thread);
+    let mut batch = Batch::receive(form, &place, &limits, asked.is_named()).await?;
     let key = asked.with_digest(&state, batch.digest);
     if let Some(before) = made_before(&state, key.as_ref()).await? {
         return again(before);
     }
-    let mut files: Vec<Value> = Vec::new();
+    let reader = state.info.documents();
+    let (mut files, mut plans, mut settled): (Vec<Value>, Vec<_>, Vec<_>) = Default::default();
     for (incoming, came_as) in batch.incoming {
+        settled.push((incoming.settle().await?, came_as));
+    }
+    for (incoming, _) in &settled {
+        // What was made of the document before this one says nothing of it.
+        markdown::remove_of(&place, incoming.path()).await?;
+    }
+    for (incoming, came_as) in settled {
         let path = incoming.path().clone();
+        plans.push(reader.as_ref().and_then(|_| Plan::of(&path, &mut batch.names)));
         let mut file = file_json(&thread, &path, incoming.finish(Durability::Synced).await?);
         if path.file_name() != came_as {
             file["original_filename"] = came_as.into();
         }
         files.push(file);
+    }
+    if let Some(reader) = &reader {
+        for (file, markdown) in files.iter_mut().zip(markdown::carry_out(&plans, &**reader, &user, &place).await) {
+            markdown.into_iter().for_each(|markdown| markdown::show(file, &thread, markdown));
+        }
     }
     let answer = json!({
         "success": !files.is_empty(),

@@ -5,14 +5,15 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
-use harness::config::{AppConfig, DatabaseBackend, DatabaseConfig};
+use harness::acp::missing_program;
+use harness::config::{AcpAgentConfig, AppConfig, DatabaseBackend, DatabaseConfig};
 use rustix::fs::Access;
 use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::ProviderProbe;
 use super::report::{Finding, Verdict};
-use crate::config::{ConfigError, Exposure, Loaded, Settings};
+use crate::config::{ConfigError, Environment, Exposure, Loaded, Settings};
 
 /// Free bytes below which a database should not be started.
 const LEAST_FREE_BYTES: u64 = 64 * 1024 * 1024;
@@ -76,6 +77,18 @@ pub(super) fn models(config: &AppConfig, probe: Option<&dyn ProviderProbe>) -> V
         findings.push(Finding::fail(subject, "not one can be used", mend));
     }
     findings
+}
+
+pub(super) fn acp_agents(config: &AppConfig, environment: &Environment) -> Vec<Finding> {
+    let subject = "acp agents";
+    let found = |(name, agent): (&String, &AcpAgentConfig)| match missing_program(name, agent, environment.get("PATH").unwrap_or_default())
+    {
+        None => Finding::ok(subject, format!("`{name}` starts `{}`", agent.command)),
+        Some(missing) => {
+            Finding::warn(subject, format!("`{name}` cannot work: {missing}"), "mend the named entry; until then its calls fail")
+        }
+    };
+    config.acp_agents.iter().map(found).collect()
 }
 
 pub(super) fn exposure(settings: &Settings) -> Finding {

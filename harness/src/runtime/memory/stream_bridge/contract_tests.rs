@@ -3,28 +3,39 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::runtime::stream_bridge::StreamBridge;
+use crate::runtime::stream_bridge::{StreamBridge, StreamLog};
 use crate::testkit::stream_bridge::{StreamBridgeFactory, TestLimits};
 use async_trait::async_trait;
 
-use super::{MemoryOptions, MemoryStreamBridge};
+use super::{InvalidOption, MemoryOptions, MemoryStreamBridge};
 
 #[derive(Debug)]
 struct Memory;
 
+fn options(limits: TestLimits) -> MemoryOptions {
+    MemoryOptions {
+        max_events: limits.max_events,
+        stalled_subscriber_timeout: limits.stalled_subscriber_timeout,
+        idle_stream_ttl: limits.idle_stream_ttl,
+        sweep_interval: Duration::from_secs(1),
+        ..MemoryOptions::default()
+    }
+}
+
+async fn started(bridge: Result<MemoryStreamBridge, InvalidOption>) -> Arc<dyn StreamBridge> {
+    let bridge = bridge.expect("the limits are valid");
+    bridge.start().await.expect("it is open");
+    Arc::new(bridge)
+}
+
 #[async_trait]
 impl StreamBridgeFactory for Memory {
     async fn open(&self, limits: TestLimits) -> Arc<dyn StreamBridge> {
-        let options = MemoryOptions {
-            max_events: limits.max_events,
-            stalled_subscriber_timeout: limits.stalled_subscriber_timeout,
-            idle_stream_ttl: limits.idle_stream_ttl,
-            sweep_interval: Duration::from_secs(1),
-            ..MemoryOptions::default()
-        };
-        let bridge = MemoryStreamBridge::new(options).expect("the limits are valid");
-        bridge.start().await.expect("it is open");
-        Arc::new(bridge)
+        started(MemoryStreamBridge::new(options(limits))).await
+    }
+
+    async fn open_with_log(&self, limits: TestLimits, log: Arc<dyn StreamLog>) -> Arc<dyn StreamBridge> {
+        started(MemoryStreamBridge::with_log(options(limits), log)).await
     }
 }
 

@@ -12,6 +12,7 @@ use tokio::sync::futures::OwnedNotified;
 use tokio::time::Instant;
 
 use super::MemoryOptions;
+use super::spill::{Limits, Spilled};
 
 /// How much a viewer takes from the log under one lock.
 const BATCH_EVENTS: usize = 64;
@@ -39,7 +40,7 @@ pub(super) enum Read {
     Nothing,
     /// Everything was read, and the run has ended.
     Ended(TerminalKind),
-    /// What comes next is no longer kept.
+    /// What comes next is no longer kept here.
     Gap(Gap),
     /// Everything was read, and the producer is lost.
     Abandoned,
@@ -58,18 +59,19 @@ pub(super) enum Located {
 #[derive(Debug)]
 pub(super) struct RunLog {
     run_id: RunId,
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
     changed: Arc<Notify>,
 }
 
 #[derive(Debug)]
-struct State {
-    entries: VecDeque<Entry>,
-    bytes: usize,
-    next_seq: u64,
+pub(super) struct State {
+    pub(super) entries: VecDeque<Entry>,
+    pub(super) bytes: usize,
+    pub(super) next_seq: u64,
+    pub(super) spilled: Spilled,
     /// The newest attempt that published.
-    attempt: u32,
-    status: StreamStatus,
+    pub(super) attempt: u32,
+    pub(super) status: StreamStatus,
     /// The last publish, or the end.
     changed_at: Instant,
     /// Asked for by a clean-up.
@@ -84,6 +86,7 @@ impl RunLog {
             entries: VecDeque::new(),
             bytes: 0,
             next_seq: 1,
+            spilled: Spilled::default(),
             attempt: 0,
             status: StreamStatus::Active,
             changed_at: Instant::now(),
@@ -108,26 +111,20 @@ impl RunLog {
     }
 
     /// Appends an event. The caller rings the [`RunLog::bell`].
-    pub(super) fn append(&self, attempt: u32, event: EventName, data: EventData, options: &MemoryOptions) -> Result<EventId, BridgeError> {
+    pub(super) fn append(&self, attempt: u32, event: EventName, data: EventData, limits: &Limits) -> Result<EventId, BridgeError> {
         let now = Instant::now();
         let mut state = self.state.lock();
         state.admit(&self.run_id, attempt)?;
-        Ok(state.push(event, data, now, options))
+        Ok(state.push(event, data, now, limits))
     }
 
     /// Ends the run and gives the bytes that its log holds. The caller rings the [`RunLog::bell`].
-    pub(super) fn end(
-        &self,
-        attempt: u32,
-        kind: TerminalKind,
-        error: Option<Bytes>,
-        options: &MemoryOptions,
-    ) -> Result<usize, BridgeError> {
+    pub(super) fn end(&self, attempt: u32, kind: TerminalKind, error: Option<Bytes>, limits: &Limits) -> Result<usize, BridgeError> {
         let now = Instant::now();
         let mut state = self.state.lock();
         state.admit(&self.run_id, attempt)?;
         if let Some(data) = error {
-            state.push(EventName::Borrowed("error"), data.into(), now, options);
+            state.push(EventName::Borrowed("error"), data.into(), now, limits);
         }
         Ok(state.finish(kind, now))
     }
@@ -168,7 +165,7 @@ impl RunLog {
     /// Gives the memory back even under its readers; those that are behind get a gap.
     pub(super) fn keep_newest_only(&self) {
         let mut state = self.state.lock();
-        state.trim(1, usize::MAX);
+        state.trim(&Limits::NEWEST);
         state.entries.shrink_to_fit();
     }
 
@@ -216,7 +213,7 @@ impl RunLog {
 
 impl State {
     /// The sequence number of the oldest event kept, or of the next one when none is.
-    fn first_seq(&self) -> u64 {
+    pub(super) fn first_seq(&self) -> u64 {
         self.next_seq - self.entries.len() as u64
     }
 
@@ -231,7 +228,7 @@ impl State {
         Ok(())
     }
 
-    fn push(&mut self, event: EventName, data: EventData, now: Instant, options: &MemoryOptions) -> EventId {
+    fn push(&mut self, event: EventName, data: EventData, now: Instant, limits: &Limits) -> EventId {
         let id = EventId { seq: self.next_seq, attempt: self.attempt };
         let entry = Entry { event: StreamEvent { id, event, data }, at: now };
         self.bytes += entry.size();
@@ -239,7 +236,7 @@ impl State {
         self.next_seq += 1;
         self.status = StreamStatus::Active;
         self.changed_at = now;
-        self.trim(options.max_events, options.max_bytes);
+        self.trim(limits);
         id
     }
 
@@ -250,11 +247,9 @@ impl State {
         self.bytes
     }
 
-    fn trim(&mut self, max_events: usize, max_bytes: usize) {
-        while self.entries.len() > 1 && (self.entries.len() > max_events || self.bytes > max_bytes) {
-            if let Some(oldest) = self.entries.pop_front() {
-                self.bytes -= oldest.size();
-            }
+    pub(super) fn drop_oldest(&mut self) {
+        if let Some(oldest) = self.entries.pop_front() {
+            self.bytes -= oldest.size();
         }
     }
 
@@ -293,7 +288,7 @@ impl State {
         (newer > 0 || self.first_seq() == 1).then_some(self.first_seq() + newer as u64)
     }
 
-    fn gap(&self, run_id: &RunId, requested: Option<EventId>) -> Gap {
+    pub(super) fn gap(&self, run_id: &RunId, requested: Option<EventId>) -> Gap {
         // A run that ended without an event has no bounds: 0-0 reads as "the start".
         let nothing = EventId { seq: 0, attempt: 0 };
         let bound = |entry: Option<&Entry>| entry.map_or(nothing, |entry| entry.event.id);

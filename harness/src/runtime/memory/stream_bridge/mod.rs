@@ -3,6 +3,7 @@
 mod log;
 mod options;
 mod runs;
+mod spill;
 mod viewer;
 
 use std::fmt;
@@ -12,8 +13,8 @@ use std::time::Duration;
 
 use crate::ids::RunId;
 use crate::runtime::stream_bridge::{
-    BridgeError, EventData, EventId, EventName, ResumeFrom, ResumeResult, StreamBridge, StreamItem, StreamKey, StreamStatus, Subscription,
-    TerminalKind,
+    BridgeError, EventData, EventId, EventName, ResumeFrom, ResumeResult, StreamBridge, StreamItem, StreamKey, StreamLog, StreamStatus,
+    Subscription, TerminalKind,
 };
 use crate::runtime::tasks::{TaskKind, Tasks};
 use async_trait::async_trait;
@@ -25,21 +26,25 @@ use tokio::time::Instant;
 use self::log::{Located, RunLog};
 pub use self::options::{InvalidOption, MemoryOptions};
 use self::runs::{Ended, Runs};
+use self::spill::Limits;
 use self::viewer::Viewer;
 
 /// The memory bridge. A publish takes one short lock on its run's log and wakes the viewers that wait; viewers share the log and
 /// read it in batches at their own pace.
 ///
 /// A run is known from its first publish (or its cancelling) until, once ended, its clean-up is due, its retention is over, or
-/// the ended runs outgrow their budget. Whole runs are kept while they live, up to the limits of [`MemoryOptions`].
+/// the ended runs outgrow their budget. Whole runs are kept while they live, up to the limits of [`MemoryOptions`]; what is beyond them
+/// goes to a durable log if there is one, written beside the producer, and viewers read it there.
 pub struct MemoryStreamBridge {
     inner: Arc<Inner>,
-    tasks: Tasks,
     started: AtomicBool,
 }
 
 struct Inner {
     options: MemoryOptions,
+    limits: Limits,
+    durable: Option<Arc<dyn StreamLog>>,
+    tasks: Tasks,
     runs: Runs,
     ended: Mutex<Ended>,
     closed: Arc<AtomicBool>,
@@ -48,9 +53,20 @@ struct Inner {
 impl MemoryStreamBridge {
     /// An empty bridge. It works at once; [`StreamBridge::start`] begins giving memory back.
     pub fn new(options: MemoryOptions) -> Result<Self, InvalidOption> {
+        Self::over(options, None)
+    }
+
+    /// The same, which gives what is beyond the limits of a run to `log` and reads it from there.
+    pub fn with_log(options: MemoryOptions, log: Arc<dyn StreamLog>) -> Result<Self, InvalidOption> {
+        Self::over(options, Some(log))
+    }
+
+    fn over(options: MemoryOptions, durable: Option<Arc<dyn StreamLog>>) -> Result<Self, InvalidOption> {
         options.validate()?;
-        let inner = Inner { options, runs: Runs::default(), ended: Mutex::default(), closed: Arc::default() };
-        Ok(Self { inner: Arc::new(inner), tasks: Tasks::new(), started: AtomicBool::new(false) })
+        let limits = Limits::of(&options, durable.is_some());
+        let (runs, ended, closed) = (Runs::default(), Mutex::default(), Arc::default());
+        let inner = Inner { options, limits, durable, tasks: Tasks::new(), runs, ended, closed };
+        Ok(Self { inner: Arc::new(inner), started: AtomicBool::new(false) })
     }
 }
 
@@ -66,7 +82,8 @@ impl StreamBridge for MemoryStreamBridge {
         let inner = &self.inner;
         inner.refuse_if_closed()?;
         let (id, bell) = inner.runs.with_open(&key.run_id, |log| {
-            let id = log.append(key.attempt, event, data, &inner.options)?;
+            let id = log.append(key.attempt, event, data, &inner.limits)?;
+            inner.spill_if_full(log);
             Ok((id, log.bell()))
         })?;
         bell.notify_waiters();
@@ -77,7 +94,7 @@ impl StreamBridge for MemoryStreamBridge {
         let inner = &self.inner;
         inner.refuse_if_closed()?;
         let (log, bytes) = inner.runs.with_open(&key.run_id, |log| {
-            let bytes = log.end(key.attempt, kind, data, &inner.options)?;
+            let bytes = log.end(key.attempt, kind, data, &inner.limits)?;
             Ok((log.clone(), bytes))
         })?;
         inner.settle(log, bytes);
@@ -90,15 +107,18 @@ impl StreamBridge for MemoryStreamBridge {
         let Some(log) = inner.find(run_id) else {
             return Ok(Subscription { resume: ResumeResult::Unknown, items: stream::empty().boxed() });
         };
-        Ok(match log.locate(from) {
+        let located = match log.locate(from) {
+            Located::Gap(gap) => inner.locate_spilled(&log, from).await.unwrap_or(Located::Gap(gap)),
+            at => at,
+        };
+        Ok(match located {
             Located::Gap(gap) => Subscription { resume: ResumeResult::Gap, items: stream::iter([StreamItem::Gap(gap)]).boxed() },
             Located::At(seq, status) => {
                 let resume = match status {
                     StreamStatus::Ended(kind) => ResumeResult::Ended(kind),
                     StreamStatus::Active | StreamStatus::AwaitingInput => ResumeResult::From(seq),
                 };
-                let stalled_after = inner.options.stalled_subscriber_timeout;
-                let items = Viewer::new(log, inner.closed.clone(), from, seq, stalled_after, heartbeat).boxed();
+                let items = Viewer::new(log, inner, from, seq, heartbeat).boxed();
                 Subscription { resume, items }
             }
         })
@@ -133,8 +153,8 @@ impl StreamBridge for MemoryStreamBridge {
     async fn start(&self) -> Result<(), BridgeError> {
         self.inner.refuse_if_closed()?;
         if !self.started.swap(true, Ordering::AcqRel) {
-            let (inner, stop) = (self.inner.clone(), self.tasks.token().clone());
-            self.tasks.spawn(TaskKind::Service, "memory bridge sweeper", async move {
+            let (inner, stop) = (self.inner.clone(), self.inner.tasks.token().clone());
+            self.inner.tasks.spawn(TaskKind::Service, "memory bridge sweeper", async move {
                 while stop.run_until_cancelled(tokio::time::sleep(inner.options.sweep_interval)).await.is_some() {
                     inner.sweep();
                 }
@@ -146,7 +166,7 @@ impl StreamBridge for MemoryStreamBridge {
     async fn close(&self) {
         self.inner.closed.store(true, Ordering::Release);
         self.inner.runs.clear();
-        self.tasks.shut_down().await;
+        self.inner.tasks.shut_down().await;
     }
 }
 

@@ -123,7 +123,7 @@ async fn memory_is_given_back_once_neither_the_bridge_nor_a_viewer_needs_it() {
     tokio::time::sleep(sweep).await;
     assert_eq!(bridge.inner.ended.lock().bytes(), 0);
     bridge.close().await;
-    assert_eq!(bridge.tasks.alive(), 0);
+    assert_eq!(bridge.inner.tasks.alive(), 0);
 }
 
 #[tokio::test(start_paused = true)]

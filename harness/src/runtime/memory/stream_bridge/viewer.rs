@@ -7,12 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::runtime::stream_bridge::{EventId, HEARTBEAT_SENTINEL, Heartbeat, ResumeFrom, StreamItem};
+use crate::runtime::stream_bridge::{EventId, Gap, HEARTBEAT_SENTINEL, Heartbeat, ResumeFrom, StreamEvent, StreamItem, StreamLog};
 use futures_util::Stream;
+use futures_util::future::BoxFuture;
 use tokio::sync::futures::OwnedNotified;
 use tokio::time::Instant;
 
+use super::Inner;
 use super::log::{Entry, Read, RunLog};
+use super::spill::page;
 
 /// Replays a log from a place in it, then follows it. Gives everything that is ready without yielding in between.
 ///
@@ -22,6 +25,9 @@ pub(super) struct Viewer {
     log: Arc<RunLog>,
     closed: Arc<AtomicBool>,
     change: Pin<Box<OwnedNotified>>,
+    durable: Option<Arc<dyn StreamLog>>,
+    /// Events that only the durable log has.
+    page: Option<BoxFuture<'static, Result<Vec<StreamEvent>, Gap>>>,
     /// Taken from the log, not yet given.
     batch: VecDeque<Entry>,
     /// What the next batch begins with.
@@ -35,22 +41,26 @@ pub(super) struct Viewer {
 
 impl Viewer {
     /// A viewer that begins with sequence number `next_seq`. A heartbeat of zero means none.
-    pub(super) fn new(
-        log: Arc<RunLog>,
-        closed: Arc<AtomicBool>,
-        from: ResumeFrom,
-        next_seq: u64,
-        stalled_after: Duration,
-        heartbeat: Duration,
-    ) -> Self {
+    pub(super) fn new(log: Arc<RunLog>, bridge: &Inner, from: ResumeFrom, next_seq: u64, heartbeat: Duration) -> Self {
         let now = Instant::now();
         let last = match from {
             ResumeFrom::After(id) => Some(id),
             ResumeFrom::Start | ResumeFrom::Tail => None,
         };
-        let heartbeat = Heartbeat::every(heartbeat);
-        let change = Box::pin(log.next_change());
-        Self { log, closed, change, batch: VecDeque::new(), next_seq, last, stalled_after, polled_at: now, heartbeat, done: false }
+        Self {
+            closed: bridge.closed.clone(),
+            change: Box::pin(log.next_change()),
+            log,
+            durable: bridge.durable.clone(),
+            page: None,
+            batch: VecDeque::new(),
+            next_seq,
+            last,
+            stalled_after: bridge.options.stalled_subscriber_timeout,
+            polled_at: now,
+            heartbeat: Heartbeat::every(heartbeat),
+            done: false,
+        }
     }
 
     fn give(&mut self, entry: Entry, now: Instant) -> StreamItem {
@@ -64,6 +74,7 @@ impl Viewer {
     fn finish(&mut self, item: StreamItem) -> Poll<Option<StreamItem>> {
         self.done = true;
         self.batch.clear();
+        self.page = None;
         Poll::Ready(Some(item))
     }
 }
@@ -88,10 +99,26 @@ impl Stream for Viewer {
                 }
                 return Poll::Ready(Some(this.give(entry, now)));
             }
-            match this.log.read(this.next_seq, this.last, &mut this.batch) {
+            let read = match &mut this.page {
+                None => this.log.read(this.next_seq, this.last, &mut this.batch),
+                Some(page) => match page.as_mut().poll(cx) {
+                    Poll::Pending => Read::Nothing,
+                    Poll::Ready(Err(gap)) => return this.finish(StreamItem::Gap(gap)),
+                    Poll::Ready(Ok(events)) => {
+                        this.page = None;
+                        let at = Instant::now();
+                        this.batch.extend(events.into_iter().map(|event| Entry { event, at }));
+                        Read::Events
+                    }
+                },
+            };
+            match read {
                 Read::Events => this.next_seq += this.batch.len() as u64,
                 Read::Ended(kind) => return this.finish(StreamItem::End(kind)),
-                Read::Gap(gap) => return this.finish(StreamItem::Gap(gap)),
+                Read::Gap(gap) => match &this.durable {
+                    Some(durable) => this.page = Some(Box::pin(page(durable.clone(), this.log.run_id().clone(), this.next_seq, gap))),
+                    None => return this.finish(StreamItem::Gap(gap)),
+                },
                 Read::Abandoned => return this.finish(StreamItem::Aborted),
                 // `change` was made before the log was read, so no change is missed in between.
                 Read::Nothing if this.change.as_mut().poll(cx).is_ready() => this.change.set(this.log.next_change()),

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::answers::{Awaited, AwaitedAnswers, Place};
+use super::subagents;
 use crate::clock::Clock;
 use crate::ids::{RunId, ThreadId};
 use crate::messages::{Message, kwargs};
@@ -25,8 +27,12 @@ pub(crate) struct RunEventCallback {
     max_trace_chars: usize,
     pending: Vec<NewRunEvent>,
     human: Human,
-    /// The ids of the answers that are in the journal.
+    /// Answers are journaled when the hooks behind the model are done with them: a message must read the same in the journal
+    /// and in the state.
+    awaited: AwaitedAnswers,
+    /// The ids of the answers that came to their end.
     answers: HashSet<String>,
+    last_answer: Option<String>,
     message_count: u64,
     llm_calls: u64,
 }
@@ -50,6 +56,8 @@ impl RunEventCallback {
             max_trace_chars,
             pending: Vec::new(),
             human: Human::None,
+            awaited: AwaitedAnswers::default(),
+            last_answer: None,
             answers: HashSet::new(),
             message_count: 0,
             llm_calls: 0,
@@ -83,10 +91,17 @@ impl RunEventCallback {
 
     pub(crate) fn hear(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::Step(step) => self.update_human(&step.state),
+            AgentEvent::Step(step) => {
+                self.update_human(&step.state);
+                self.awaited.follow(&step.state);
+                if step.checkpoint {
+                    self.write_settled();
+                }
+            }
             AgentEvent::ModelRequest { caller, model, message_count, .. } => {
                 if !is_aside(caller) {
                     self.write_human();
+                    self.write_settled();
                 }
                 self.trace("llm.request", json!({ "caller": caller, "model": model, "message_count": message_count }));
             }
@@ -95,8 +110,12 @@ impl RunEventCallback {
                 let error = self.clip(error);
                 self.trace("llm.error", json!({ "caller": caller, "error": error }));
             }
-            AgentEvent::ToolStart { call_id, name } => self.trace("tool.start", json!({ "tool_call_id": call_id, "name": name })),
+            AgentEvent::ToolStart { call_id, name } => {
+                self.write_settled();
+                self.trace("tool.start", json!({ "tool_call_id": call_id, "name": name }));
+            }
             AgentEvent::ToolEnd(call) => {
+                self.write_settled();
                 let metadata = Map::from_iter([("latency_ms".to_owned(), json!(call.latency_ms))]);
                 self.message("llm.tool.result", &call.message, metadata);
             }
@@ -104,7 +123,14 @@ impl RunEventCallback {
                 let text = self.clip(&payload.to_string());
                 self.trace("custom_event", json!({ "payload": text }));
             }
-            AgentEvent::Done(_) => self.write_human(),
+            AgentEvent::Subagent(news) => {
+                let (event_type, content, metadata) = subagents::row(news);
+                self.push(event_type, category::SUBAGENT, content, metadata);
+            }
+            AgentEvent::Done(_) => {
+                self.write_human();
+                self.write_rest();
+            }
             _ => {}
         }
     }
@@ -114,6 +140,7 @@ impl RunEventCallback {
         if message.id.as_ref().is_some_and(|id| self.answers.contains(id)) {
             return;
         }
+        self.write_rest();
         let metadata = Map::from_iter([("caller".to_owned(), json!("lead_agent")), ("incomplete".to_owned(), json!(true))]);
         self.message("llm.ai.response", message, metadata);
     }
@@ -121,6 +148,7 @@ impl RunEventCallback {
     /// The end of the run.
     pub(crate) fn run_ended(&mut self, status: &str, error: Option<(&str, &str)>) {
         self.write_human();
+        self.write_rest();
         match error {
             Some((name, text)) => {
                 let text = self.clip(text);
@@ -142,29 +170,69 @@ impl RunEventCallback {
         }
     }
 
+    pub(crate) fn last_answer_text(&self) -> Option<String> {
+        self.last_answer.clone()
+    }
+
     pub(crate) fn flush(&mut self) -> Vec<NewRunEvent> {
         std::mem::take(&mut self.pending)
     }
 
-    fn model_call(&mut self, call: &ModelCallRecord) {
+    /// A model call beside the conversation, of the framework or of an agent inside a call.
+    pub(crate) fn model_call_inside(&mut self, call: &ModelCallRecord) {
+        let metadata = self.facts_of(call);
+        self.trace_answer(&call.message, metadata);
+    }
+
+    fn trace_answer(&mut self, answer: &Message, metadata: Map<String, Value>) {
+        let answer = answer.with(|body| body.content = self.clip(&body.content.text()).into());
+        self.push("llm.ai.response", category::TRACE, json!(answer), metadata);
+    }
+
+    fn write_settled(&mut self) {
+        let settled = self.awaited.settled();
+        settled.into_iter().for_each(|answer| self.write_answer(answer));
+    }
+
+    fn write_rest(&mut self) {
+        let rest = self.awaited.rest();
+        rest.into_iter().for_each(|answer| self.write_answer(answer));
+    }
+
+    /// What a guard has taken back is no part of the transcript, but it was said.
+    fn write_answer(&mut self, Awaited { message, metadata, place }: Awaited) {
+        if place == Place::Gone {
+            return self.trace_answer(&message, metadata);
+        }
+        let text = message.content.text();
+        if !text.is_empty() {
+            self.last_answer = Some(text);
+        }
+        self.message("llm.ai.response", &message, metadata);
+    }
+
+    fn facts_of(&mut self, call: &ModelCallRecord) -> Map<String, Value> {
         self.llm_calls += 1;
-        let mut metadata = Map::from_iter([
+        Map::from_iter([
             ("caller".to_owned(), json!(call.caller)),
             ("model".to_owned(), json!(call.model)),
             ("usage".to_owned(), json!(call.usage)),
             ("latency_ms".to_owned(), json!(call.latency_ms)),
             ("llm_call_index".to_owned(), json!(self.llm_calls)),
-        ]);
+        ])
+    }
+
+    fn model_call(&mut self, call: &ModelCallRecord) {
         if call.is_aside() {
-            let answer = self.clip(&call.message.content.text());
-            return self.push("llm.ai.response", category::TRACE, Value::String(answer), metadata);
+            return self.model_call_inside(call);
         }
+        let mut metadata = self.facts_of(call);
         if call.message.flag(kwargs::INCOMPLETE) {
             metadata.insert("incomplete".to_owned(), json!(true));
         }
         self.write_human();
         self.answers.extend(call.message.id.clone());
-        self.message("llm.ai.response", &call.message, metadata);
+        self.awaited.push(call.message.clone(), metadata);
     }
 
     fn update_human(&mut self, state: &ThreadState) {

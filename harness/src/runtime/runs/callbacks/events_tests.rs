@@ -4,6 +4,7 @@ use chrono::DateTime;
 
 use super::*;
 use crate::clock::ManualClock;
+use crate::runtime::agent::StepEvent;
 
 fn journal() -> RunEventCallback {
     let clock = Arc::new(ManualClock::starting_at(DateTime::from_timestamp(1_800_000_000, 0).unwrap()));
@@ -24,6 +25,19 @@ fn state_of(messages: impl IntoIterator<Item = Message>) -> ThreadState {
         (at + 1, message.with(|body| body.id = Some(id)))
     };
     ThreadState::restored((0..).zip(messages).map(with_id), Default::default())
+}
+
+/// The thread after a step of the agent.
+fn step(messages: impl IntoIterator<Item = Message>, checkpoint: bool) -> AgentEvent {
+    AgentEvent::Step(StepEvent {
+        node: "n".to_owned(),
+        update: None,
+        state: Arc::new(state_of(messages)),
+        next: Vec::new(),
+        machine: json!(null),
+        steps: 1,
+        checkpoint,
+    })
 }
 
 fn answered(message: Message) -> AgentEvent {
@@ -49,4 +63,37 @@ fn an_answer_that_came_to_its_end_before_a_cancel_is_journaled_once() {
     journal.partial_answer(&named("half"));
     assert_eq!(messages(&mut journal), ["ai:whole", "ai:half"]);
     assert_eq!(journal.message_count(), 2);
+}
+
+#[test]
+fn an_answer_reads_as_the_guards_behind_the_model_left_it() {
+    let mut journal = journal();
+    let named = |text: &str| Message::ai(text).with(|body| body.id = Some("a".to_owned()));
+    journal.hear(&answered(named("said")));
+    journal.hear(&step([named("said")], false));
+    assert_eq!(messages(&mut journal), [""; 0], "guards may change it");
+    journal.hear(&step([named("said, and stopped")], true));
+    assert_eq!(messages(&mut journal), ["ai:said, and stopped"]);
+    assert_eq!(journal.last_answer_text().as_deref(), Some("said, and stopped"));
+}
+
+#[test]
+fn an_answer_that_a_guard_took_back_is_traced_only() {
+    let mut journal = journal();
+    let named = |id: &str, text: &str| Message::ai(text).with(|body| body.id = Some(id.to_owned()));
+    journal.hear(&answered(named("empty", "")));
+    journal.hear(&step([named("empty", "")], true));
+    journal.hear(&answered(named("whole", "text")));
+    journal.hear(&step([named("empty", ""), named("whole", "text")], false));
+    journal.hear(&step([named("whole", "text")], true));
+    let rows: Vec<(String, Value)> = journal.flush().into_iter().map(|row| (row.category, row.content["id"].clone())).collect();
+    assert_eq!(rows, [(category::TRACE.to_owned(), json!("empty")), (category::MESSAGE.to_owned(), json!("whole"))]);
+}
+
+#[test]
+fn an_answer_without_a_word_that_stays_is_journaled_at_the_end() {
+    let mut journal = journal();
+    journal.hear(&answered(Message::ai("").with(|body| body.id = Some("a".to_owned()))));
+    journal.run_ended("success", None);
+    assert_eq!(messages(&mut journal), ["ai:"]);
 }

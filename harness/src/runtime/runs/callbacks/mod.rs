@@ -1,23 +1,27 @@
 //! What a run leaves behind besides its state: the journal, the token count, the title.
 
+mod answers;
 mod events;
+mod subagents;
 mod title;
 mod tokens;
 
 pub(super) use events::{HUMAN_INPUT, RunEventCallback};
+pub(super) use subagents::OpenSubagents;
 pub(super) use title::RunTitleCallback;
 pub(super) use tokens::RunTokenCallback;
 
 use super::record::RunCompletionData;
 use super::store::NewRunEvent;
-use crate::runtime::agent::AgentEvent;
+use crate::runtime::agent::{AgentEvent, SubagentEvent};
 
-/// The three callbacks of one run.
+/// The callbacks of one run.
 #[derive(Debug)]
 pub(super) struct Callbacks {
     pub(super) events: RunEventCallback,
     tokens: RunTokenCallback,
     title: RunTitleCallback,
+    subagents: OpenSubagents,
     /// What former attempts added up to.
     former: RunCompletionData,
 }
@@ -25,7 +29,13 @@ pub(super) struct Callbacks {
 impl Callbacks {
     /// Of a run whose former attempts added up to `former`.
     pub(super) fn new(events: RunEventCallback, former: RunCompletionData) -> Self {
-        Self { events, tokens: RunTokenCallback::default(), title: RunTitleCallback::default(), former }
+        Self {
+            events,
+            tokens: RunTokenCallback::default(),
+            title: RunTitleCallback::default(),
+            subagents: OpenSubagents::default(),
+            former,
+        }
     }
 
     /// Hears of one event. Tokens are none of its business and cost nothing.
@@ -33,12 +43,29 @@ impl Callbacks {
         match event {
             AgentEvent::Token(..) => return,
             // What an agent inside a call says is no part of the transcript; what it costs counts.
-            AgentEvent::Nested(_, inside) => return self.tokens.hear(inside),
+            AgentEvent::Nested(_, inside) => return self.hear_inside(inside),
+            AgentEvent::Subagent(news) => self.subagents.hear(news),
             _ => {}
         }
         self.tokens.hear(event);
         self.title.hear(event);
         self.events.hear(event);
+    }
+
+    fn hear_inside(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::Nested(_, inside) => self.hear_inside(inside),
+            AgentEvent::ModelCall(call) => {
+                self.tokens.hear(event);
+                self.events.model_call_inside(call);
+            }
+            _ => {}
+        }
+    }
+
+    /// How the subagents end that are under way when the run is stopped.
+    pub(super) fn cut_subagents(&self) -> Vec<SubagentEvent> {
+        self.subagents.cut()
     }
 
     /// Journal rows since the last call.
@@ -48,7 +75,8 @@ impl Callbacks {
 
     /// What the run adds up to so far, over all attempts.
     pub(super) fn completion_data(&self) -> RunCompletionData {
-        self.former.clone().and(self.tokens.completion_data(self.events.message_count(), self.events.first_human_text()))
+        let said = (self.events.first_human_text(), self.events.last_answer_text());
+        self.former.clone().and(self.tokens.completion_data(self.events.message_count(), said))
     }
 
     /// The title the run saw.

@@ -22,12 +22,6 @@ pub(crate) struct RunTokenCallback {
 impl RunTokenCallback {
     pub(crate) fn hear(&mut self, event: &AgentEvent) {
         let AgentEvent::ModelCall(call) = event else { return };
-        if call.caller == "lead_agent" {
-            let text = call.message.content.text();
-            if !text.is_empty() {
-                self.totals.last_ai_message = Some(excerpt(&text));
-            }
-        }
         if let Some(usage) = &call.usage
             && self.counted.insert(call.call_id.clone())
         {
@@ -37,36 +31,74 @@ impl RunTokenCallback {
 
     fn count(&mut self, call: &ModelCallRecord, usage: &UsageMetadata) {
         let total = usage.total();
-        self.totals.llm_call_count += 1;
-        self.totals.total_input_tokens += usage.input_tokens;
-        self.totals.total_output_tokens += usage.output_tokens;
-        self.totals.total_tokens += total;
-        match call.caller.split(':').next() {
-            Some("subagent") => self.totals.subagent_tokens += total,
-            Some("middleware") => self.totals.middleware_tokens += total,
-            _ => self.totals.lead_agent_tokens += total,
-        }
+        let totals = &mut self.totals;
+        let of_caller = match call.caller.split(':').next() {
+            Some("subagent") => &mut totals.subagent_tokens,
+            Some("middleware") => &mut totals.middleware_tokens,
+            _ => &mut totals.lead_agent_tokens,
+        };
+        add(of_caller, total);
+        add(&mut totals.llm_call_count, 1);
+        add(&mut totals.total_input_tokens, usage.input_tokens);
+        add(&mut totals.total_output_tokens, usage.output_tokens);
+        add(&mut totals.total_tokens, total);
         let held = self.by_model.get(&call.model);
         let part = |key: &str| held.and_then(|held| held.get(key)).and_then(Value::as_u64).unwrap_or(0);
-        let entry = json!({
-            "input_tokens": part("input_tokens") + usage.input_tokens,
-            "output_tokens": part("output_tokens") + usage.output_tokens,
-            "total_tokens": part("total_tokens") + total,
+        let mut entry = json!({
+            "input_tokens": part("input_tokens").saturating_add(usage.input_tokens),
+            "output_tokens": part("output_tokens").saturating_add(usage.output_tokens),
+            "total_tokens": part("total_tokens").saturating_add(total),
         });
+        let cached = part("cache_read_tokens").saturating_add(usage.cache_read());
+        if cached > 0 {
+            entry["cache_read_tokens"] = cached.into();
+        }
         self.by_model.insert(call.model.clone(), entry);
     }
 
-    /// The whole completion data; messages are counted by the journal.
-    pub(crate) fn completion_data(&self, message_count: u64, first_human: Option<String>) -> RunCompletionData {
+    /// The whole completion data; messages are counted by the journal, which also knows the first question and the last answer.
+    pub(crate) fn completion_data(&self, message_count: u64, (question, answer): (Option<String>, Option<String>)) -> RunCompletionData {
         RunCompletionData {
             message_count,
-            first_human_message: first_human.map(|text| excerpt(&text)),
+            first_human_message: question.map(|text| excerpt(&text)),
+            last_ai_message: answer.map(|text| excerpt(&text)),
             token_usage_by_model: self.by_model.clone(),
             ..self.totals.clone()
         }
     }
 }
 
+/// Providers may count whatever they like.
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}
+
 fn excerpt(text: &str) -> String {
     text.chars().take(EXCERPT_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::messages::Message;
+
+    #[test]
+    fn counts_beyond_all_measure_stop_at_the_largest_number() {
+        let mut tokens = RunTokenCallback::default();
+        for call_id in ["a", "b"] {
+            let usage = UsageMetadata { input_tokens: u64::MAX, output_tokens: u64::MAX, ..UsageMetadata::default() };
+            tokens.hear(&AgentEvent::ModelCall(ModelCallRecord {
+                call_id: call_id.to_owned(),
+                caller: "lead_agent".to_owned(),
+                model: "m".to_owned(),
+                message: Message::ai("x"),
+                usage: Some(usage),
+                latency_ms: 1,
+            }));
+        }
+        let once = tokens.completion_data(1, (None, None));
+        let all = once.clone().and(once);
+        assert_eq!((all.total_tokens, all.lead_agent_tokens, all.llm_call_count), (u64::MAX, u64::MAX, 4));
+        assert_eq!(all.token_usage_by_model["m"]["input_tokens"], json!(u64::MAX));
+    }
 }

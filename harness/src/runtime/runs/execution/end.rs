@@ -33,6 +33,8 @@ pub(super) enum StreamEnd {
     Lost,
     /// This process ends: another one goes on with the run.
     HandedOver,
+    /// The store was away for so long that the agent was stopped: the run goes on once it is back.
+    Away,
 }
 
 impl StreamEnd {
@@ -47,7 +49,7 @@ impl StreamEnd {
             Self::Failed { .. } | Self::Cancelled(CancelAction::Rollback) => Some(RunStatus::Error),
             Self::Cancelled(CancelAction::Interrupt) => Some(RunStatus::Interrupted),
             Self::TimedOut(_) => Some(RunStatus::Timeout),
-            Self::Gone | Self::Lost | Self::HandedOver => None,
+            Self::Gone | Self::Lost | Self::HandedOver | Self::Away => None,
         }
     }
 
@@ -84,6 +86,7 @@ impl From<CommitError> for StreamEnd {
                 message: format!("the run cannot be stored: {reason}"),
                 stop_reason: Some(STORAGE_FULL.to_owned()),
             },
+            CommitError::Store(StoreError::Unavailable(_)) => Self::Away,
             CommitError::Store(error) => Self::failed("StorageError", format!("the run cannot be stored: {error}")),
             CommitError::AlreadyTerminal(_) | CommitError::Gone(_) => Self::Gone,
             CommitError::OwnershipLost { .. } => Self::Lost,

@@ -1,13 +1,14 @@
 //! The last hops: the end becomes durable, then known; then the run is tidied away.
 
 use std::sync::Arc;
-use std::time::Duration;
+
+use bytes::Bytes;
 
 use super::super::bell::Ring;
 use super::super::live::{RunOutcome, RunValues};
 use super::super::observer::{LifecycleKind, RunLifecycleEvent};
 use super::super::record::ThreadStatus;
-use super::super::recovery::{ROLLED_BACK, restored_input};
+use super::super::recovery::{END_LATER, ROLLED_BACK, restored_input};
 use super::super::spec::CancelAction;
 use super::super::status::RunStatus;
 use super::super::store::{CommitError, RunEnd, StoreError, WebhookCall};
@@ -17,14 +18,11 @@ use super::end::{STORAGE_FULL, StreamEnd};
 use super::journal::Unstored;
 use crate::messages::{Message, kwargs};
 use crate::runtime::actor_context::Owner;
-use crate::runtime::agent::{AgentOutcome, StopKind};
+use crate::runtime::agent::{AgentEvent, AgentOutcome, StopKind};
 use crate::runtime::checkpoint::PendingTask;
 use crate::runtime::fail_points;
 use crate::runtime::serialization::{error_frame, values_json};
 use crate::runtime::stream_bridge::{BridgeError, TerminalKind};
-
-/// The longest that an observer may take.
-const OBSERVER_PATIENCE: Duration = Duration::from_secs(5);
 
 impl Execution {
     /// Durable end first, then lifecycle events, then the terminal stream event: who sees the end finds everything in place.
@@ -58,6 +56,7 @@ impl Execution {
             Ok(()) => {}
             Err(Unstored::Steps(error) | Unstored::Refused(CommitError::Store(error))) => {
                 tracing::error!(%error, "the end of the run cannot be stored; it is recovered at the next start");
+                self.tell(LifecycleKind::RunLeft).await;
                 return None;
             }
             Err(Unstored::Refused(refused)) => {
@@ -67,6 +66,11 @@ impl Execution {
         }
         fail_points::pass("end.stored");
         self.live.set_status(status);
+        if asks(&end) {
+            // Nobody answers a question that a crash could have taken back.
+            self.close_frames(&end);
+            let _fenced = self.publish_frames().await;
+        }
         if rolled_back && let Err(error) = self.parts.events.delete_run(&self.plan.thread_id, &self.plan.run_id).await {
             tracing::warn!(%error, "the journal rows of a rolled-back run stay");
         }
@@ -93,6 +97,7 @@ impl Execution {
             thread_status: thread_status(status, nodes_due, rolled_back),
             title: self.title(rolled_back),
             webhook: self.webhook(end, rolled_back, error.as_ref()),
+            kept_values: self.goes_before_its_request().then(|| self.last_values(end, rolled_back)),
             discard_checkpoints: rolled_back,
             forget_calls: self.record.attempt > 1 || self.journal.has_calls(),
             error_name: error.as_ref().map(|(name, _)| name.clone()),
@@ -102,11 +107,15 @@ impl Execution {
 
     /// Lets go of a run that is not ours to end.
     async fn part(&mut self, end: &StreamEnd) -> Option<RunOutcome> {
-        match end {
+        let outcome = match end {
             StreamEnd::HandedOver => {
                 if let Err(error) = self.hand_over().await {
                     tracing::warn!(%error, "the run could not be given back; it goes on once this process is known to be gone");
                 }
+                None
+            }
+            StreamEnd::Away => {
+                self.hand_over_when_back().await;
                 None
             }
             StreamEnd::Gone => {
@@ -117,7 +126,9 @@ impl Execution {
                 tracing::warn!("the run belongs to another attempt; nothing more is written");
                 None
             }
-        }
+        };
+        self.tell(LifecycleKind::RunLeft).await;
+        outcome
     }
 
     /// Tells viewers how somebody else has ended the run. Who waits here asks the store, unless the run was deleted.
@@ -155,6 +166,18 @@ impl Execution {
         Ok(())
     }
 
+    /// Gives the run back once the store takes it, however long that is: nobody else can while this process lives.
+    async fn hand_over_when_back(&mut self) {
+        tracing::error!("the store is away for too long; the run goes on once it is back");
+        while let Err(CommitError::Store(error)) = self.hand_over().await {
+            tracing::warn!(%error, "the run cannot be given back yet");
+            // A cancel waits too: it is given back with the run.
+            if self.parts.tasks.token().run_until_cancelled(tokio::time::sleep(END_LATER)).await.is_none() {
+                return;
+            }
+        }
+    }
+
     /// Forgets what only viewers under way still need.
     pub(super) async fn always_after(&mut self) {
         self.parts.bridge.cleanup(&self.record.run_id, self.plan.limits.stream_retention).await;
@@ -185,6 +208,11 @@ impl Execution {
                     self.callbacks.events.write_human();
                     self.callbacks.events.partial_answer(message);
                 }
+                for news in self.callbacks.cut_subagents() {
+                    let cut = AgentEvent::Subagent(Box::new(news));
+                    self.callbacks.hear(&cut);
+                    self.encoder.encode(&cut, &mut self.frames);
+                }
                 let update = self.plan.agent.settle(&self.progress.state, partial.filter(|_| self.plan.keep_partial));
                 if !update.is_empty() {
                     let state = Arc::make_mut(&mut self.progress.state);
@@ -205,7 +233,9 @@ impl Execution {
         if let Err(error) = self.save_last().await {
             tracing::warn!(?error, "the last checkpoint of the run is not written yet");
         }
-        self.close_frames(end);
+        if !asks(end) {
+            self.close_frames(end);
+        }
         let _fenced = self.publish_frames().await;
     }
 
@@ -253,9 +283,18 @@ impl Execution {
 
     fn webhook(&self, end: &StreamEnd, rolled_back: bool, error: Option<&(String, String)>) -> Option<WebhookCall> {
         let url = self.record.webhook.clone()?;
-        let state = if rolled_back { &self.progress.before } else { &self.progress.state };
-        let values = serde_json::from_slice(&values_json(state, end.questions())).ok();
+        let values = serde_json::from_slice(&self.last_values(end, rolled_back)).ok();
         Some(WebhookCall { url, started_at: self.record.updated_at, values, error: error.cloned() })
+    }
+
+    /// Whether the run's state goes with its thread while its request may come again.
+    fn goes_before_its_request(&self) -> bool {
+        self.plan.temporary_thread && self.plan.request.is_some()
+    }
+
+    fn last_values(&self, end: &StreamEnd, rolled_back: bool) -> Bytes {
+        let state = if rolled_back { &self.progress.before } else { &self.progress.state };
+        values_json(state, end.questions())
     }
 
     fn title(&self, rolled_back: bool) -> Option<String> {
@@ -292,13 +331,15 @@ impl Execution {
         self.tell(LifecycleKind::ThreadStatusUpdated(run_end.thread_status)).await;
     }
 
-    /// Tells the observer, who gets a bounded time.
+    /// Tells the observer.
     pub(super) async fn tell(&self, kind: LifecycleKind) {
-        let event = RunLifecycleEvent { run_id: self.record.run_id.clone(), thread_id: self.record.thread_id.clone(), kind };
-        if tokio::time::timeout(OBSERVER_PATIENCE, self.parts.observer.observe(&event)).await.is_err() {
-            tracing::warn!(?event, "the run observer took too long");
-        }
+        RunLifecycleEvent::of(&self.record, kind).tell(&*self.parts.observer).await;
     }
+}
+
+/// Whether the run stops for a person, who is to say how it goes on.
+fn asks(end: &StreamEnd) -> bool {
+    matches!(end, StreamEnd::Done(AgentOutcome { kind: StopKind::Question(_) | StopKind::Breakpoint, .. }))
 }
 
 fn is_undone(end: &StreamEnd) -> bool {
@@ -328,7 +369,7 @@ fn error_of(end: &StreamEnd) -> Option<(String, String)> {
         StreamEnd::TimedOut(reason) => Some(("TimeoutError".to_owned(), (*reason).to_owned())),
         StreamEnd::Cancelled(CancelAction::Rollback) => Some(("UserRollback".to_owned(), "Rolled back by user".to_owned())),
         StreamEnd::Cancelled(CancelAction::Interrupt) | StreamEnd::Done(_) => None,
-        StreamEnd::Gone | StreamEnd::Lost | StreamEnd::HandedOver => None,
+        StreamEnd::Gone | StreamEnd::Lost | StreamEnd::HandedOver | StreamEnd::Away => None,
     }
 }
 

@@ -101,10 +101,10 @@ impl Journal {
         self.set_due();
     }
 
-    /// The writer may be one step behind, no more: with a commit under way and more than one checkpoint behind it, this waits for
-    /// the commit. Safe to drop.
+    /// The writer may be one step behind, no more: with more than one checkpoint behind a commit that is under way or not confirmed,
+    /// this waits for that commit, as long as the store may be away. Safe to drop.
     pub(super) async fn keeps_up(&mut self) -> Result<(), CommitError> {
-        if self.gathered.checkpoints.len() > 1 { self.settle().await } else { Ok(()) }
+        if self.gathered.checkpoints.len() > 1 { self.confirmed().await } else { Ok(()) }
     }
 
     /// Takes what the run adds up to so far; it is written with what comes next.
@@ -118,6 +118,11 @@ impl Journal {
         self.waiting.push(written);
         self.has_calls = true;
         self.due = Some(Instant::now());
+    }
+
+    /// Whether the store has not said yes to what was last sent.
+    pub(super) fn is_unconfirmed(&self) -> bool {
+        self.unconfirmed.is_some() || self.in_flight.is_some()
     }
 
     /// Whether this attempt has written calls down.
@@ -217,8 +222,9 @@ impl Journal {
         let deadline = Instant::now() + GIVE_BACK_PATIENCE;
         let settled = tokio::time::timeout_at(deadline, self.settle()).await;
         settled.unwrap_or_else(|_| Err(StoreError::Unavailable("the commit under way is not answered".to_owned()).into()))?;
-        if let Some(unconfirmed) = self.unconfirmed.take() {
+        if let Some(unconfirmed) = self.unconfirmed.clone() {
             self.persist(unconfirmed, deadline).await?;
+            self.unconfirmed = None;
         }
         self.number();
         // Their effects did not begin, for nobody has answered.

@@ -95,6 +95,7 @@ pub(super) async fn run(plan: ExecutionPlan, record: RunRecord, parts: RuntimePa
                 Box::pin(execution.stream(events)).await
             }
             Ok(Err(end)) => end,
+            Err(_) if execution.journal.is_unconfirmed() => StreamEnd::Away,
             Err(_) => StreamEnd::failed("StorageError", "the thread could not be read in time"),
         }
     });

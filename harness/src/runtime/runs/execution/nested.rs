@@ -51,7 +51,13 @@ impl Execution {
     /// Saves it with the checkpoint that this run wrote last; what an earlier run wrote is amended at the end.
     async fn save_nested(&mut self) -> Result<(), StreamEnd> {
         let own = self.progress.own_checkpoint.is_some() && !self.progress.dirty && !self.progress.input_unsaved;
-        if own { self.save().await } else { Ok(()) }
+        if !own {
+            return Ok(());
+        }
+        // What the journal tells of the agent is written with the state that it has reached by then.
+        let rows = self.callbacks.flush();
+        self.journal.events(rows);
+        self.save().await
     }
 
     /// What checkpoints inside of the one with this id have in common with it.
@@ -124,7 +130,7 @@ fn after(held: &NestedState, step: &StepEvent, ids: &dyn IdSource, clock: &dyn C
     }
     let mut next = step.next.clone();
     PendingTask::carry_over(&mut next, &held.next);
-    let machine = Some(step.machine.clone()).filter(|_| !next.is_empty());
+    let machine = Some(step.machine.clone());
     if !with_input && held.state == step.state {
         return Reached::Same(NestedState { next, machine, ..held.clone() });
     }

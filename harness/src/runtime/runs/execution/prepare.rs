@@ -26,6 +26,10 @@ impl Execution {
         let again = self.record.attempt > 1;
         let taken_up = if again { self.take_up().await? } else { None };
         let goes_on = taken_up.is_some();
+        if again {
+            let from = self.progress.parent.clone();
+            self.announce_going_on(from.as_ref()).await?;
+        }
         let (machine, start) = match taken_up {
             Some(taken_up) => taken_up,
             None => (self.load().await?, self.take_what_is_new().await?),

@@ -11,7 +11,7 @@ use super::end::StreamEnd;
 use super::prepare::{MOST_SUCCESSORS, awaits_input};
 use super::{Execution, Progress};
 use crate::runtime::agent::{AgentOutcome, AgentStart, StopKind};
-use crate::runtime::checkpoint::{CheckpointError, CheckpointMeta, CheckpointSource, HistoryQuery, Snapshot};
+use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, HistoryQuery, Snapshot};
 use crate::state::ThreadState;
 
 impl Execution {
@@ -55,10 +55,7 @@ impl Execution {
         let new = reached.messages().iter().filter_map(|message| message.id.as_ref()).filter(|id| !known.contains(id));
         let new: Vec<String> = new.cloned().collect();
         self.callbacks.events.human(reached, &new);
-        let journaled = || async {
-            let found = journaled_question(&self.plan.thread_id, &self.plan.run_id, &self.parts).await;
-            found.map_err(|error| CheckpointError::Store(error.to_string()))
-        };
+        let journaled = || async { Ok(journaled_question(&self.plan.thread_id, &self.plan.run_id, &self.parts).await?) };
         if self.read(journaled).await?.is_some() {
             self.callbacks.events.human_is_written();
         }

@@ -9,16 +9,18 @@ use super::super::parts::RuntimeParts;
 use super::super::plan::ExecutionPlan;
 use super::super::record::RunRecord;
 use super::super::status::RunStatus;
+use super::end::StreamEnd;
 use super::journal::Journal;
 use super::partial::PartialAnswer;
 use super::{Execution, Progress};
+use crate::ids::CheckpointId;
 use crate::runtime::agent::CallLog;
 use crate::runtime::fail_points;
 use crate::runtime::serialization::{ModeEncoder, RunFacts, Wanted, metadata_frame};
 use crate::runtime::stream_bridge::StreamKey;
 
 impl Execution {
-    /// Publishes `metadata`, marks the run as running, tells the observer.
+    /// Announces a first attempt, marks the run as running, tells the observer.
     #[tracing::instrument(name = "start", skip_all)]
     pub(super) async fn start(plan: ExecutionPlan, record: RunRecord, parts: RuntimeParts, live: Arc<LiveRun>) -> Self {
         let key = StreamKey { run_id: record.run_id.clone(), attempt: record.attempt };
@@ -38,7 +40,7 @@ impl Execution {
             journal: Journal::new(&record, parts.clone()),
             callbacks: Callbacks::new(events, record.completion.clone()),
             encoder: encoder(&plan, &record, &parts),
-            frames: vec![metadata_frame(&record.run_id, &record.thread_id, record.attempt)],
+            frames: vec![metadata_frame(&record.run_id, &record.thread_id, record.attempt, None)],
             partial: PartialAnswer::default(),
             held: None,
             progress: Progress::default(),
@@ -47,17 +49,30 @@ impl Execution {
             parts,
             live,
         };
-        if execution.publish_frames().await.is_err() {
+        // A later one says first where it goes on.
+        if execution.record.attempt == 1 && execution.announce().await.is_err() {
             tracing::warn!("a newer attempt owns the stream already");
         }
-        fail_points::pass("run.announced");
-        execution.live.opened.cancel();
         execution.live.set_status(RunStatus::Running);
         execution.journal.advance(RunStatus::Running);
         let assistant = execution.plan.assistant.clone();
         execution.callbacks.events.run_started(&assistant);
         execution.tell(LifecycleKind::RunStarted).await;
         execution
+    }
+
+    /// Opens the attempt's stream with `metadata`.
+    async fn announce(&mut self) -> Result<(), StreamEnd> {
+        let published = self.publish_frames().await;
+        fail_points::pass("run.announced");
+        self.live.opened.cancel();
+        published
+    }
+
+    /// The same for a later attempt, which goes on from this checkpoint.
+    pub(super) async fn announce_going_on(&mut self, from: Option<&CheckpointId>) -> Result<(), StreamEnd> {
+        self.frames = vec![metadata_frame(&self.record.run_id, &self.record.thread_id, self.record.attempt, from)];
+        self.announce().await
     }
 }
 

@@ -16,6 +16,31 @@ use crate::runtime::serialization::CheckpointView;
 /// What a run that lived too long is told.
 const OVER_TIME: &str = "the run reached its time limit";
 
+/// Whether an agent has a reason to say nothing.
+#[derive(Debug, Default)]
+struct Silence {
+    waits_for_a_person: bool,
+    /// Tools at work. Each has a time limit of its own; one that takes its time is not a hung agent.
+    tools: usize,
+}
+
+impl Silence {
+    fn hear(&mut self, event: &AgentEvent) {
+        self.waits_for_a_person = matches!(event, AgentEvent::AwaitingInput);
+        match event {
+            AgentEvent::ToolStart { .. } => self.tools += 1,
+            AgentEvent::ToolEnd(_) => self.tools = self.tools.saturating_sub(1),
+            // What a step has left behind is at work no more: a tool that asks a person ends without a word.
+            AgentEvent::Step(_) => self.tools = 0,
+            _ => {}
+        }
+    }
+
+    fn is_allowed(&self) -> bool {
+        self.waits_for_a_person || self.tools > 0
+    }
+}
+
 impl Execution {
     /// Streams until the agent is done, fails, is cancelled, or runs out of time. Dropping the agent's stream stops it.
     #[tracing::instrument(name = "stream", skip_all)]
@@ -26,7 +51,7 @@ impl Execution {
         let mut last_event = Instant::now();
         // Re-armed only when it fires, so that an event does not cost a timer.
         let mut watchdog = pin!(sleep_until(wall.min(last_event + limits.idle)));
-        let mut waiting_for_a_person = false;
+        let mut silence = Silence::default();
         loop {
             tokio::select! {
                 biased;
@@ -37,7 +62,9 @@ impl Execution {
                         return StreamEnd::TimedOut(OVER_TIME);
                     }
                     self.journal.poke(last_event);
-                    waiting_for_a_person = matches!(event, Some(Ok(AgentEvent::AwaitingInput)));
+                    if let Some(Ok(event)) = &event {
+                        silence.hear(event);
+                    }
                     if let Some(end) = self.take(event).await {
                         return end;
                     }
@@ -60,10 +87,11 @@ impl Execution {
                     if now >= wall {
                         return StreamEnd::TimedOut(OVER_TIME);
                     }
-                    if now >= last_event + limits.idle && !waiting_for_a_person {
+                    let may_be_silent = silence.is_allowed();
+                    if now >= last_event + limits.idle && !may_be_silent {
                         return StreamEnd::TimedOut("the agent was silent for too long");
                     }
-                    let idle_from = if waiting_for_a_person { now } else { last_event };
+                    let idle_from = if may_be_silent { now } else { last_event };
                     watchdog.as_mut().reset(wall.min(idle_from + limits.idle));
                 }
             }
@@ -111,7 +139,12 @@ impl Execution {
         self.partial.clear();
         let rows = self.callbacks.flush();
         self.journal.events(rows);
-        if step.checkpoint || self.progress.input_unsaved { self.save().await } else { Ok(()) }
+        if step.checkpoint || self.progress.input_unsaved {
+            self.save().await?;
+        }
+        // The process ends: here the next one can go on without doing anything twice.
+        let leaves = step.checkpoint && !self.progress.next.is_empty() && self.parts.tasks.token().is_cancelled();
+        if leaves { Err(StreamEnd::HandedOver) } else { Ok(()) }
     }
 
     /// Makes a checkpoint of where the thread stands, if it stands elsewhere than the last one says. What became of the tasks

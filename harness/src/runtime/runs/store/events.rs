@@ -18,6 +18,10 @@ pub mod category {
     pub const OUTPUTS: &str = "outputs";
     /// Failures.
     pub const ERROR: &str = "error";
+    /// Agents that an agent set to work.
+    pub const SUBAGENT: &str = "subagent";
+    /// What models cost outside of runs.
+    pub const USAGE: &str = "usage";
     /// What middlewares did.
     pub const MIDDLEWARE: &str = "middleware";
 }

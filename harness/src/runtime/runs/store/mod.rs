@@ -4,6 +4,7 @@
 //! function of `testkit::run_store` and `testkit::run_events` against it. What all of them promise: a write is committed when
 //! the call returns; reads anywhere see it; a user's rows look to others as if they did not exist.
 
+mod asides;
 mod calls;
 mod error;
 mod events;
@@ -12,6 +13,7 @@ mod requests;
 mod runs;
 mod webhooks;
 
+pub use asides::{AsideCost, AsideLedger};
 pub use calls::{CallEntry, CallProgress, ToolLedger};
 pub use error::{AdmitError, CommitError, StoreError};
 pub use events::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, category};

@@ -4,12 +4,13 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::error::StoreError;
 use crate::ids::{RunId, ThreadId};
 
 /// What a request is known by when it comes again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestKey {
     /// Who asks.
     pub user_id: String,
@@ -41,6 +42,8 @@ pub enum Made {
     Thread(ThreadId),
     /// A run on its thread.
     Run(ThreadId, RunId),
+    /// A cron.
+    Cron(Uuid),
     /// Something that no store keeps, and what was answered.
     Answer(Value),
 }
@@ -54,7 +57,7 @@ pub enum Known {
     Other,
 }
 
-/// Keeps what requests made. Those that make threads and runs are written by the stores of these, in the transaction that makes
+/// Keeps what requests made. Those that make threads, runs and crons are written by the stores of these, in the transaction that makes
 /// the thing, and of two at once under one key one makes it and the other gets to know.
 #[async_trait]
 pub trait RequestStore: Send + Sync + std::fmt::Debug {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -53,6 +54,8 @@ pub struct NewRun {
     pub recipe: Arc<Recipe>,
     /// Who executes it, if it need not wait.
     pub owner: NodeId,
+    /// Most runs that may wait on the thread.
+    pub most_waiting: usize,
     /// When it was accepted, or for a delayed run when it may begin.
     pub created_at: DateTime<Utc>,
     /// Now.
@@ -138,6 +141,8 @@ pub struct RunEnd {
     pub title: Option<String>,
     /// The call that tells of it; kept in the outbox, in the same transaction.
     pub webhook: Option<WebhookCall>,
+    /// The last state as JSON, for a request that comes again when the thread is gone: kept with the key that the run was made under.
+    pub kept_values: Option<Bytes>,
     /// Whether the run's checkpoints go, as after a rollback. The thread's status then follows from the newest one that is left.
     pub discard_checkpoints: bool,
     /// Whether calls of the run may have been written down: they go.
@@ -221,6 +226,9 @@ pub trait RunQueryStore: Send + Sync + std::fmt::Debug {
 
     /// An unfinished run of the thread: the one that holds it, or else the first that waits.
     async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError>;
+
+    /// The last state that was kept of a run for a request that comes again, as long as its key is known.
+    async fn kept_values(&self, run: &RunId) -> Result<Option<Bytes>, StoreError>;
 
     /// Where the owner's runs stand that are not over, oldest first; of one thread if asked. Nothing else of them is read.
     async fn standing(&self, thread: Option<&ThreadId>, owner: &Owner) -> Result<Vec<RunStanding>, StoreError>;

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::BubblewrapOptions;
 use super::support::{self, Support};
+use crate::sandbox::shelf::Shelf;
 use crate::sandbox::thread_dirs::ThreadDirs;
-use crate::sandbox::virtual_paths::{Root, USER_DATA};
+use crate::sandbox::virtual_paths::{ACP_WORKSPACE, Root, SKILLS, USER_DATA};
 
 /// Where a command begins, and its home.
 pub(super) const WORKSPACE: &str = "/mnt/user-data/workspace";
@@ -41,8 +42,23 @@ const FROM_ETC: &[&str] = &[
 /// What name lookup needs of it, where there is a network.
 const FOR_NETWORK: &[&str] = &["/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/gai.conf", "/run/systemd/resolve"];
 /// Files of `/proc` that tell of the whole machine.
-const MASKED_FILES: &[&str] =
-    &["kallsyms", "kcore", "key-users", "keys", "kmsg", "sched_debug", "sysrq-trigger", "timer_list", "version_signature"];
+const MASKED_FILES: &[&str] = &[
+    "kallsyms",
+    "kcore",
+    "key-users",
+    "keys",
+    "kmsg",
+    "kpagecgroup",
+    "kpagecount",
+    "kpageflags",
+    "pagetypeinfo",
+    "sched_debug",
+    "slabinfo",
+    "sysrq-trigger",
+    "timer_list",
+    "version_signature",
+    "vmallocinfo",
+];
 /// Folders of `/proc` that do.
 const MASKED_FOLDERS: &[&str] = &["acpi", "asound", "bus", "driver", "irq", "scsi"];
 const SHARED_MEMORY_BYTES: u64 = 64 << 20;
@@ -106,7 +122,13 @@ impl SystemView {
 }
 
 /// Everything before the command.
-pub(super) fn arguments(system: &SystemView, dirs: &ThreadDirs, network: bool, userns_can_be_disabled: bool) -> Vec<OsString> {
+pub(super) fn arguments(
+    system: &SystemView,
+    dirs: &ThreadDirs,
+    shelf: &Shelf,
+    network: bool,
+    userns_can_be_disabled: bool,
+) -> Vec<OsString> {
     let mut all = Arguments::default();
     all.add(["--unshare-all", "--unshare-user", "--unshare-cgroup", "--uid", INNER_ID, "--gid", INNER_ID, "--hostname", "sandbox"]);
     if userns_can_be_disabled {
@@ -120,6 +142,12 @@ pub(super) fn arguments(system: &SystemView, dirs: &ThreadDirs, network: bool, u
     for root in Root::ALL {
         let inside: PathBuf = Path::new(USER_DATA).join(root.dir_name());
         all.add([Path::new("--bind"), &dirs.host_path(root), &inside]);
+    }
+    // It is there once another agent has worked for the thread.
+    all.add([Path::new("--ro-bind-try"), &dirs.host_path(Root::AcpWorkspace), Path::new(ACP_WORKSPACE)]);
+    for folder in shelf.folders() {
+        // It may have been taken away since somebody looked.
+        all.add([Path::new("--ro-bind-try"), &folder.host, &Path::new(SKILLS).join(folder.path.as_str())]);
     }
     all.add(["--remount-ro", "/", "--chdir", WORKSPACE]);
     all.0

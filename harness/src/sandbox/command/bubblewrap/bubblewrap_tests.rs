@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::ids::ThreadId;
-use crate::sandbox::Transcript;
 use crate::sandbox::safe_fs::Resolver;
+use crate::sandbox::virtual_paths::RelativePath;
+use crate::sandbox::{ShelvedFolder, Transcript};
 use crate::testkit::command_sandbox;
 
 #[path = "escapes_tests.rs"]
@@ -48,7 +49,7 @@ impl Place {
 
     async fn run_within(&self, command: &str, time_limit: Duration) -> (CommandEnd, String, String) {
         let mut transcript = Transcript::keeping(1 << 20);
-        let request = CommandRequest { dirs: &self.dirs, command, time_limit };
+        let request = CommandRequest { dirs: &self.dirs, shelf: &Shelf::default(), command, time_limit };
         let end = self.sandbox.run(request, &mut transcript).await.unwrap();
         (end, transcript.out(), transcript.err())
     }
@@ -74,6 +75,27 @@ const SMALL: CommandLimits = CommandLimits {
 async fn the_port_keeps_its_promises() {
     let place = Place::furnished().await;
     command_sandbox::keeps_every_promise(&place.sandbox, &place.dirs).await;
+}
+
+#[tokio::test]
+#[ignore = "needs bubblewrap; make test-external runs it"]
+async fn skills_are_read_and_what_is_gone_or_off_is_not_there() {
+    let place = Place::furnished().await;
+    let shelved = |name: &str| {
+        let host = place.base.path().join(name);
+        ShelvedFolder { path: RelativePath::parse(&format!("public/{name}")).unwrap(), host }
+    };
+    for name in ["on", "off"] {
+        std::fs::create_dir(place.base.path().join(name)).unwrap();
+        std::fs::write(place.base.path().join(name).join("SKILL.md"), name).unwrap();
+    }
+    let shelf = Shelf::new(vec![shelved("on"), shelved("gone")]);
+    let command =
+        "cd /mnt/skills; cat public/*/SKILL.md; touch new || touch public/new || touch public/on/new || rm public/on/SKILL.md || echo kept";
+    let request = CommandRequest { dirs: &place.dirs, shelf: &shelf, command, time_limit: Duration::from_secs(20) };
+    let mut transcript = Transcript::keeping(1 << 20);
+    assert_eq!(place.sandbox.run(request, &mut transcript).await.unwrap(), CommandEnd::Exited(0));
+    assert_eq!(transcript.out(), "onkept\n");
 }
 
 #[tokio::test]
@@ -106,7 +128,7 @@ async fn configured_mounts_variables_and_hidden_folders_are_as_configured() {
     let (sandbox, _) = BubblewrapCommandSandbox::open(options).await;
     let mut transcript = Transcript::keeping(1024);
     let command = "cat /mnt/data/a; echo $TOKEN; ls /usr/share | wc -l; touch /mnt/data/b";
-    let request = CommandRequest { dirs: &place.dirs, command, time_limit: Duration::from_secs(20) };
+    let request = CommandRequest { dirs: &place.dirs, shelf: &Shelf::default(), command, time_limit: Duration::from_secs(20) };
     let end = sandbox.unwrap().run(request, &mut transcript).await.unwrap();
     assert_eq!((end, transcript.out().as_str()), (CommandEnd::Exited(1), "givent-1\n0\n"));
     assert!(!data.join("b").exists());
@@ -148,7 +170,8 @@ async fn memory_files_and_processor_time_have_their_limits() {
 async fn a_flood_of_output_ends_the_command() {
     let place = Place::with(SMALL).await;
     let mut transcript = Transcript::keeping(1000);
-    let request = CommandRequest { dirs: &place.dirs, command: "yes & yes >&2", time_limit: Duration::from_secs(20) };
+    let request =
+        CommandRequest { dirs: &place.dirs, shelf: &Shelf::default(), command: "yes & yes >&2", time_limit: Duration::from_secs(20) };
     assert_eq!(place.sandbox.run(request, &mut transcript).await.unwrap(), CommandEnd::TooMuchOutput);
     assert!(transcript.out().len() + transcript.err().len() < 5000);
 }

@@ -95,24 +95,49 @@ const NEW_NAMESPACES: &[libc::c_int] = &[
 /// Requests of `ioctl` that type into a terminal.
 const TYPING: &[u64] = &[libc::TIOCSTI, libc::TIOCLINUX];
 
-/// Families of sockets that reach past a network namespace, or into the kernel's cryptography.
-const STRANGE_SOCKETS: &[libc::c_int] = &[libc::AF_VSOCK, libc::AF_ALG, libc::AF_PACKET];
+/// The families of sockets that programs need. All others reach past a network namespace, into the kernel's cryptography, or into
+/// code that few have looked at.
+const FAMILIES: &[libc::c_int] = &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+
+/// Kinds of sockets that see or make packets themselves.
+const RAW_KINDS: &[libc::c_int] = &[libc::SOCK_RAW, SOCK_PACKET];
+/// The name is not in every C library.
+const SOCK_PACKET: libc::c_int = 10;
+
+/// Where the kind of a socket stands beside its flags.
+const KIND_BITS: u64 = 0xf;
 
 /// The filter as the kernel reads it.
 pub(super) fn program() -> Result<Vec<u8>, seccompiler::BackendError> {
     let equals = |argument, value| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value);
     let has_bits = |argument, bits| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bits), bits);
+    let is_not = |argument, value: libc::c_int| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value as u64);
     let any = |conditions: Vec<Result<SeccompCondition, _>>| {
         conditions.into_iter().map(|condition| SeccompRule::new(vec![condition?])).collect::<Result<Vec<_>, _>>()
     };
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     rules.insert(libc::SYS_clone, any(NEW_NAMESPACES.iter().map(|flag| has_bits(0, *flag as u32 as u64)).collect())?);
     rules.insert(libc::SYS_ioctl, any(TYPING.iter().map(|request| equals(1, *request)).collect())?);
-    rules.insert(libc::SYS_socket, any(STRANGE_SOCKETS.iter().map(|family| equals(0, *family as u64)).collect())?);
+    rules.insert(libc::SYS_socket, sockets(is_not)?);
+    rules.insert(libc::SYS_socketpair, any(vec![is_not(0, libc::AF_UNIX)])?);
     let refused = SeccompAction::Errno(libc::EPERM as u32);
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, std::env::consts::ARCH.try_into()?)?;
     let compiled: seccompiler::BpfProgram = filter.try_into()?;
     Ok(unknown_calls().iter().chain(&compiled).flat_map(bytes).collect())
+}
+
+/// Which sockets are refused: of other families, of netlink all that is not about routes, which name lookup asks for, and raw ones.
+fn sockets(
+    is_not: impl Fn(u8, libc::c_int) -> Result<SeccompCondition, seccompiler::BackendError>,
+) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let is = |argument, bits, value: libc::c_int| {
+        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bits), value as u64)
+    };
+    let strange = FAMILIES.iter().map(|family| is_not(0, *family)).collect::<Result<_, _>>()?;
+    let other_netlink = vec![is(0, u32::MAX.into(), libc::AF_NETLINK)?, is_not(2, libc::NETLINK_ROUTE)?];
+    let raw = RAW_KINDS.iter().map(|kind| Ok(vec![is_not(0, libc::AF_NETLINK)?, is(1, KIND_BITS, *kind)?]));
+    let raw = raw.collect::<Result<Vec<_>, seccompiler::BackendError>>()?;
+    [strange, other_netlink].into_iter().chain(raw).map(SeccompRule::new).collect()
 }
 
 /// What says "no such call" before the filter proper: `clone3`, whose flags no filter can see, so that programs fall back to

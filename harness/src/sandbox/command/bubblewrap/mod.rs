@@ -20,7 +20,8 @@ use tokio::process::Command;
 
 use super::running::Running;
 use super::spawner::Spawner;
-use super::{CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox, Isolation};
+use super::{CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox, Isolation, Mount};
+use crate::sandbox::shelf::Shelf;
 use crate::sandbox::thread_dirs::ThreadDirs;
 use crate::sandbox::virtual_paths::Root;
 use arguments::{INNER_PATH, SystemView, WORKSPACE};
@@ -50,17 +51,6 @@ pub struct BubblewrapOptions {
     pub hidden: Vec<PathBuf>,
 }
 
-/// A folder of the host inside a sandbox.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mount {
-    /// Where it is.
-    pub host: PathBuf,
-    /// Where it is seen.
-    pub inside: String,
-    /// Whether it can only be read.
-    pub read_only: bool,
-}
-
 /// Runs commands in sandboxes that `bwrap` makes, one for each.
 #[derive(Debug)]
 pub struct BubblewrapCommandSandbox {
@@ -75,7 +65,7 @@ pub struct BubblewrapCommandSandbox {
 }
 
 impl BubblewrapCommandSandbox {
-    async fn launch(&self, dirs: &ThreadDirs, command: &str, cgroups: &[PathBuf]) -> Result<Running, CommandError> {
+    async fn launch(&self, dirs: &ThreadDirs, shelf: &Shelf, command: &str, cgroups: &[PathBuf]) -> Result<Running, CommandError> {
         for root in Root::ALL {
             dirs.create(root)?;
         }
@@ -87,7 +77,7 @@ impl BubblewrapCommandSandbox {
         // What bash counts in: data and files by 1024 bytes.
         let sizes = [limits.memory_bytes / 1024, limits.file_bytes / 1024, limits.open_files, limits.cpu_seconds];
         launch.args(sizes.map(|size| size.to_string())).args(cgroups).arg("--");
-        launch.arg(&self.bwrap).args(arguments::arguments(&self.system, dirs, self.options.network, self.userns_can_be_disabled));
+        launch.arg(&self.bwrap).args(arguments::arguments(&self.system, dirs, shelf, self.options.network, self.userns_can_be_disabled));
         launch.args(["--seccomp", "9", "--", "/bin/bash", "-c", BEGIN, "bash", &limits.processes.to_string(), command]);
         // A group of its own: what makes the sandbox is ended with all its parts before the kernel ties them together.
         launch.current_dir("/").process_group(0).stdin(self.filter()?).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -113,7 +103,7 @@ impl CommandSandbox for BubblewrapCommandSandbox {
         request.check()?;
         let group = self.cgroups.as_ref().map(|groups| groups.enter(&self.options.limits)).transpose()?;
         let folders = group.as_ref().map_or(&[][..], |group| group.folders());
-        let running = self.launch(request.dirs, request.command, folders).await?;
+        let running = self.launch(request.dirs, request.shelf, request.command, folders).await?;
         Ok(running.follow(request.time_limit, self.options.limits.output_bytes, output).await?)
     }
 }

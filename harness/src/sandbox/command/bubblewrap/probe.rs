@@ -10,6 +10,7 @@ use crate::ids::ThreadId;
 use crate::sandbox::command::spawner::Spawner;
 use crate::sandbox::command::{CommandEnd, CommandRequest, CommandSandbox, Transcript};
 use crate::sandbox::safe_fs::Resolver;
+use crate::sandbox::shelf::Shelf;
 use crate::sandbox::thread_dirs::ThreadDirs;
 
 /// Where programs of the system are.
@@ -167,7 +168,7 @@ impl BubblewrapCommandSandbox {
         let Ok(thread) = ThreadId::parse("probe") else { return Err("no thread to try it with".to_owned()) };
         let dirs = ThreadDirs::new(home, Resolver::detect(), "probe", &thread);
         let mut transcript = Transcript::keeping(64 * 1024);
-        let request = CommandRequest { dirs: &dirs, command: LOOKS, time_limit: PROBE_LIMIT };
+        let request = CommandRequest { dirs: &dirs, shelf: &Shelf::default(), command: LOOKS, time_limit: PROBE_LIMIT };
         let end = self.run(request, &mut transcript).await.map_err(|error| error.to_string())?;
         match end {
             CommandEnd::Exited(_) if transcript.out().contains("==") => Ok(transcript.out()),

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Whether `address` is one that anybody on the internet could call: not of this machine, its network, or a reserved range.
-pub(super) fn is_public(address: IpAddr) -> bool {
+pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => match embedded(address) {
@@ -26,16 +26,20 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || (a == 100 && (64..128).contains(&b))
         || (a == 192 && b == 0 && c == 0)
         || (a == 192 && b == 88 && c == 99)
-        || (a == 198 && (18..20).contains(&b));
+        || (a == 198 && (18..20).contains(&b))
+        // The host agent of Azure's virtual machines: the one service of a cloud's inside that has an address of the outside.
+        || address == Ipv4Addr::new(168, 63, 129, 16);
     !reserved
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
-    let [first, second, ..] = address.segments();
+    let [first, second, _, _, fifth, sixth, ..] = address.segments();
     // Global unicast is 2000::/3; of it, Teredo and other protocols (2001::/23) and documentation (2001:db8::/32, 3fff::/20) are not.
     let global = first & 0xe000 == 0x2000;
     let special = (first == 0x2001 && (second < 0x0200 || second == 0x0db8)) || (first == 0x3fff && second < 0x1000);
-    global && !special
+    // An interface that stands for an IPv4 address inside of its site (ISATAP).
+    let tunnel = matches!((fifth, sixth), (0 | 0x0200, 0x5efe));
+    global && !special && !tunnel
 }
 
 /// The IPv4 address behind a mapped, compatible, translated (64:ff9b::/96) or 6to4 (2002::/16) one.
@@ -87,6 +91,8 @@ mod tests {
             "64:ff9b::a00:1",
             "64:ff9b:1::1",
             "100::1",
+            "168.63.129.16",
+            "2606:4700::5efe:a00:1",
         ] {
             assert!(!is_public(other.parse().unwrap()), "{other}");
         }

@@ -1,0 +1,167 @@
+//! `/console`: what the caller's runs add up to, in all threads.
+
+use std::collections::HashMap;
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{NaiveDate, TimeDelta};
+use deerflow_domain::threads::ThreadSearch;
+use deerflow_domain::usage::{Spent, Window};
+use harness::clock::iso_z;
+use harness::messages::UsageMetadata;
+use harness::models::Pricing;
+use harness::runtime::actor_context::{Owner, effective_user_id};
+use harness::runtime::runs::RunRecord;
+use harness::runtime::runs::store::RunListQuery;
+use indexmap::IndexMap;
+use serde_json::{Value, json};
+
+use crate::bill::Bill;
+use crate::dialect::Dialect;
+use crate::error::ApiError;
+use crate::extract::Query;
+use crate::routes::runs::STATUSES;
+use crate::routes::{Answer, App};
+use crate::state::GatewayState;
+use crate::wire::run_status;
+
+/// The longest that a clock can be before or behind UTC, in minutes.
+const MOST_AHEAD: u64 = 840;
+/// The furthest page. Nobody has so many runs.
+const FURTHEST: u64 = 1_000_000_000;
+
+/// `GET /console/stats`: everything in one look.
+pub(crate) async fn stats(State(state): App) -> Answer {
+    let runs = state.usage.counts(&Owner::Auto).await?;
+    let threads = state.threads.count(&ThreadSearch::default(), &Owner::Auto).await?;
+    let agents = state.custom_agents.list(&effective_user_id()).await?.len();
+    let spent = state.usage.spent(&Owner::Auto).await?;
+    let mut bill = bill(&state);
+    for model in &spent {
+        bill.add(&model.model, &model.usage);
+    }
+    let (currency, cost) = bill.total().unzip();
+    Ok(Json(json!({
+        "total_runs": runs.all,
+        "active_runs": runs.active,
+        "failed_runs": runs.failed,
+        "total_threads": threads,
+        "total_agents": agents,
+        "total_tokens": added_up(&spent).total(),
+        "total_cost": cost,
+        "currency": currency,
+    })))
+}
+
+/// `GET /console/runs`: the runs of all threads, newest first.
+pub(crate) async fn runs(State(state): App, query: Query) -> Answer {
+    let limit = query.number("limit", 1..=100)?.unwrap_or(20) as usize;
+    let offset = query.number("offset", 0..=FURTHEST)?.unwrap_or(0) as usize;
+    let status = query.word("status", STATUSES)?;
+    let mut found = state.usage.runs(&RunListQuery { limit: limit + 1, offset, status }, &Owner::Auto).await?;
+    let has_more = found.len() > limit;
+    found.truncate(limit);
+    let titles = titles(&state, &found).await?;
+    let shown: Vec<Value> = found.iter().map(|run| shown(run, titles.get(run.thread_id.as_str()), &state)).collect();
+    Ok(Json(json!({ "runs": shown, "has_more": has_more })))
+}
+
+fn shown(run: &RunRecord, title: Option<&String>, state: &GatewayState) -> Value {
+    let mut bill = bill(state);
+    let costs: Vec<f64> = run.completion.by_model().filter_map(|(model, usage)| bill.add(model, &usage)).collect();
+    // Durations stay far below what a float holds exactly.
+    let seconds = (run.updated_at - run.created_at).num_milliseconds().max(0) as f64 / 1_000.0;
+    json!({
+        "run_id": run.run_id,
+        "thread_id": run.thread_id,
+        "thread_title": title,
+        "assistant_id": run.assistant,
+        "status": run_status(run, Dialect::DeerFlow),
+        "model_name": run.model_name,
+        "created_at": iso_z(run.created_at),
+        "updated_at": iso_z(run.updated_at),
+        "duration_seconds": run.status.is_terminal().then_some(seconds),
+        "total_tokens": run.completion.total_tokens,
+        "message_count": run.completion.message_count,
+        "cost": bill.total().filter(|_| !costs.is_empty()).map(|(_, cost)| cost),
+        "error": run.error,
+    })
+}
+
+/// The titles of the threads of a page.
+async fn titles(state: &GatewayState, runs: &[RunRecord]) -> Result<HashMap<String, String>, ApiError> {
+    if runs.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let search = ThreadSearch { ids: runs.iter().map(|run| run.thread_id.clone()).collect(), limit: runs.len(), ..ThreadSearch::default() };
+    let threads = state.threads.search(&search, &Owner::Auto).await?;
+    Ok(threads.into_iter().filter_map(|thread| Some((thread.thread_id.to_string(), thread.title?))).collect())
+}
+
+/// `GET /console/usage`: tokens and costs, day by day and model by model.
+pub(crate) async fn usage(State(state): App, query: Query) -> Answer {
+    let days = query.number("days", 1..=90)?.unwrap_or(14) as u32;
+    let ahead = TimeDelta::minutes(query.signed("tz_offset_minutes", MOST_AHEAD)?.unwrap_or(0));
+    let now = state.clock.now();
+    let window = Window::of_days(days, now, ahead);
+    let found = state.usage.days(&window, &Owner::Auto).await?;
+    let mut bill = bill(&state);
+    let mut by_model: IndexMap<&str, (Spent, Option<f64>)> = IndexMap::new();
+    let mut by_date: HashMap<NaiveDate, Value> = HashMap::new();
+    let (mut tokens, mut runs) = (0, 0);
+    for day in &found {
+        let mut cost = 0.0;
+        for spent in &day.spent {
+            let paid = bill.add(&spent.model, &spent.usage);
+            cost += paid.unwrap_or_default();
+            let (sum, price) = by_model.entry(spent.model.as_str()).or_default();
+            sum.runs += spent.runs;
+            sum.usage = sum.usage.and(&spent.usage);
+            *price = paid.map(|paid| price.unwrap_or_default() + paid).or(*price);
+        }
+        let sum = added_up(&day.spent);
+        tokens = sum.total().saturating_add(tokens);
+        runs += day.runs;
+        by_date.insert(day.date, row(day.date, &sum, day.runs, cost));
+    }
+    let first = window.day_of(window.since);
+    let dates = first.iter_days().take(days as usize);
+    let none = UsageMetadata::default();
+    let rows: Vec<Value> = dates.map(|date| by_date.remove(&date).unwrap_or_else(|| row(date, &none, 0, 0.0))).collect();
+    let models = by_model.into_iter().map(|(model, (sum, cost))| {
+        let (input, cached) = (sum.usage.input_tokens, sum.usage.cache_read());
+        let said = json!({
+            "tokens": sum.usage.total(), "runs": sum.runs, "cost": cost, "input_tokens": input, "cache_read_tokens": cached,
+        });
+        (model.to_owned(), said)
+    });
+    let models: serde_json::Map<String, Value> = models.collect();
+    let (currency, cost) = bill.total().unzip();
+    Ok(Json(json!({
+        "days": rows,
+        "by_model": models,
+        "total_tokens": tokens,
+        "total_runs": runs,
+        "total_cost": cost,
+        "currency": currency,
+    })))
+}
+
+fn added_up(spent: &[Spent]) -> UsageMetadata {
+    spent.iter().fold(UsageMetadata::default(), |sum, spent| sum.and(&spent.usage))
+}
+
+fn row(date: NaiveDate, sum: &UsageMetadata, runs: u64, cost: f64) -> Value {
+    json!({
+        "date": date.to_string(),
+        "total_tokens": sum.total(),
+        "input_tokens": sum.input_tokens,
+        "output_tokens": sum.output_tokens,
+        "runs": runs,
+        "cost": cost,
+    })
+}
+
+fn bill(state: &GatewayState) -> Bill<impl Fn(&str) -> Option<Pricing>> {
+    Bill::new(|model| state.info.pricing(model))
+}

@@ -1,0 +1,135 @@
+//! Entries on their way out and in.
+
+use serde_json::json;
+
+use super::*;
+
+fn map(value: Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap()
+}
+
+fn launchers() -> Vec<String> {
+    vec!["npx".to_owned(), "uvx".to_owned()]
+}
+
+#[test]
+fn what_is_hidden_comes_back_as_it_was_stored() {
+    let stored = json!({
+        "command": "npx",
+        "env": {"KEY": "$KEY", "EMPTY": ""},
+        "headers": {"X": "canary"},
+        "oauth": {"token_url": "http://t/", "client_secret": "canary", "extra_token_params": {"p": "canary"}},
+        "myApiKey": "canary",
+        "later": {"kept": 1},
+    });
+    let out = shown::shown(&stored);
+    assert!(!out.to_string().contains("canary") && !out.to_string().contains("$KEY"));
+    assert_eq!((&out["env"], &out["oauth"]["token_url"]), (&json!({"KEY": "***", "EMPTY": ""}), &json!("http://t/")));
+    assert_eq!((&out["type"], &out["session_init_timeout"], &out["later"]["kept"]), (&json!("stdio"), &json!(60.0), &json!(1)));
+    let back = replaced(&map(json!({"s": stored})), map(json!({"s": out})), &launchers()).unwrap();
+    let back = back["s"].as_object().unwrap();
+    for (name, value) in stored.as_object().unwrap().iter().filter(|(name, _)| *name != "oauth") {
+        assert_eq!(back.get(name), Some(value), "{name}");
+    }
+    assert_eq!(back["oauth"]["client_secret"], "canary");
+    let new = json!({"t": {"command": "npx", "env": {"KEY": "***"}}});
+    let refused = replaced(&map(json!({"s": stored})), map(new), &launchers()).unwrap_err();
+    assert!(refused.starts_with("`env.KEY` is hidden") && refused.contains("'t'"), "{refused}");
+}
+
+#[test]
+fn secrets_go_nowhere_else_than_before() {
+    let stored = map(json!({
+        "p": {"command": "npx", "args": ["-y", "a"], "env": {"KEY": "canary"}},
+        "h": {"type": "http", "url": "https://a/mcp", "headers": {"X": "canary"}, "oauth": {"token_url": "https://t/", "client_secret": "canary"}},
+    }));
+    let changed = |name: &str, place: &str, value: Value| {
+        let mut server = shown::shown(&stored[name]);
+        match place.split_once('/') {
+            Some((outer, inner)) => server[outer][inner] = value,
+            None => server[place] = value,
+        }
+        replaced(&stored, map(json!({name: server})), &launchers())
+    };
+    for (name, place, value, field) in [
+        ("p", "command", json!("uvx"), "`command`"),
+        ("p", "args", json!(["-y", "thief"]), "`args`"),
+        ("p", "cwd", json!("/tmp"), "`cwd`"),
+        ("h", "url", json!("https://thief/mcp"), "`url`"),
+        ("h", "url", json!("http://a/mcp"), "`url`"),
+        ("h", "oauth/token_url", json!("https://thief/"), "`oauth.token_url`"),
+    ] {
+        let refused = changed(name, place, value).unwrap_err();
+        assert!(refused.starts_with(field) && !refused.contains("canary"), "{refused}");
+    }
+    assert_eq!(changed("h", "url", json!("https://a/other")).unwrap()["h"]["headers"]["X"], "canary", "the same server");
+    let told = json!({"h": {"type": "http", "url": "https://b/", "headers": {"X": "new"}}});
+    assert!(replaced(&stored, map(told), &launchers()).is_ok(), "what is written out may go anywhere");
+}
+
+#[test]
+fn programs_are_launchers_without_ways_to_run_anything_else() {
+    let check = |server: Value| replaced(&Map::new(), map(json!({"s": server})), &launchers());
+    assert!(check(json!({"command": "npx", "args": ["-y", "@x/y", "--config", "a"], "env": {"API_KEY": "k"}})).is_ok());
+    assert!(check(json!({"type": "http", "url": "http://h/"})).is_ok());
+    for command in ["bash", "/tmp/npx", "npx ", "", "./uvx"] {
+        assert!(check(json!({"command": command})).is_err(), "{command}");
+    }
+    for arg in ["-c", "-yc", "--call=x", "--ca", "--eval", "-e", "--node-options=--require=x"] {
+        assert!(check(json!({"command": "npx", "args": ["-y", arg]})).is_err(), "{arg}");
+    }
+    for field in [json!({"cwd": "/tmp"}), json!({"starts_in_workspace": true})] {
+        let mut server = json!({"command": "npx", "args": ["x"]});
+        server.as_object_mut().unwrap().extend(map(field.clone()));
+        assert!(check(server).is_err(), "{field}");
+    }
+    for package in ["./x", "user/repo", "git+https://h/x"] {
+        assert!(check(json!({"command": "npx", "args": ["-y", package]})).is_err(), "{package}");
+    }
+    let steering =
+        ["LD_PRELOAD", "NODE_OPTIONS", "npm_config_call", "Path", "PYTHONPATH", "HOME", "XDG_CONFIG_HOME", "UV_INDEX_URL", "pip_index_url"];
+    for variable in steering {
+        assert!(check(json!({"command": "npx", "env": {variable: "x"}})).is_err(), "{variable}");
+    }
+}
+
+#[test]
+fn what_the_file_says_already_may_stay() {
+    let bare = map(json!({"s": {"command": "/opt/server"}}));
+    let shown = json!({"s": shown::shown(&bare["s"])});
+    assert!(replaced(&bare, map(shown), &launchers()).is_ok(), "as it was shown");
+    let stored = map(json!({"s": {"command": "/opt/server", "args": ["-c", "x"]}}));
+    let put = |server: Value| replaced(&stored, map(json!({"s": server})), &launchers());
+    assert!(put(json!({"command": "/opt/server", "args": ["-c", "x"], "enabled": false})).is_ok());
+    assert!(put(json!({"command": "/opt/server", "args": ["-c", "y"]})).is_err());
+}
+
+#[test]
+fn every_wrong_field_is_named_with_its_place_and_without_its_text() {
+    let body = json!({"mcp_servers": {
+        "": {},
+        "a": {"enabled": "canary", "args": "canary", "env": {"K": ["canary"]}, "tool_call_timeout": 0, "routing": {"mode": "x", "y": 1}},
+        "b": 5,
+        "c": {"task_toolsets": [{"name": "n"}], "tools": {"t": {"routing": {"z": 1}}}, "url": null, "unknown": {"free": true}},
+    }});
+    let mut fields = crate::extract::Fields::new("body", map(body));
+    shape::servers(&mut fields);
+    let Err(ApiError::Invalid(issues)) = fields.finish() else { panic!("issues") };
+    let places: Vec<String> = issues.iter().map(|issue| issue.loc[2..].iter().map(|part| format!("/{part}")).collect()).collect();
+    let wanted = [
+        r#"/"""#,
+        r#"/"a"/"enabled""#,
+        r#"/"a"/"args""#,
+        r#"/"a"/"env""#,
+        r#"/"a"/"tool_call_timeout""#,
+        r#"/"a"/"routing"/"mode""#,
+        r#"/"a"/"routing"/"y""#,
+        r#"/"b""#,
+        r#"/"c"/"task_toolsets"/0/"submit_tool""#,
+        r#"/"c"/"task_toolsets"/0/"status_tool""#,
+        r#"/"c"/"task_toolsets"/0/"cancel_tool""#,
+        r#"/"c"/"tools"/"t"/"routing"/"z""#,
+    ];
+    assert_eq!(places, wanted);
+    assert!(issues.iter().all(|issue| !issue.input.to_string().contains("canary")));
+}

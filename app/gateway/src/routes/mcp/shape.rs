@@ -1,0 +1,158 @@
+//! What the fields of a server must be. Everything that is wrong is named in one answer.
+
+use serde_json::{Map, Value};
+
+use crate::error::Issue;
+use crate::extract::Fields;
+
+/// Servers of one installation.
+const MOST_SERVERS: usize = 200;
+/// The longest name of a server.
+const LONGEST_NAME: usize = 64;
+/// The longest limit, in seconds.
+const LONGEST_LIMIT: f64 = 24.0 * 3600.0;
+
+/// What a field may be.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Flag,
+    Text,
+    Texts,
+    TextMap,
+    Seconds,
+    Whole,
+    Map(&'static [(&'static str, Kind)]),
+    /// A map that has these fields and no others.
+    Closed(&'static [(&'static str, Kind)]),
+    ClosedList(&'static [(&'static str, Kind)], &'static [&'static str]),
+    MapOf(&'static [(&'static str, Kind)]),
+    Word(&'static [&'static str]),
+}
+
+const ROUTING: &[(&str, Kind)] = &[("mode", Kind::Word(&["off", "prefer"])), ("priority", Kind::Whole), ("keywords", Kind::Texts)];
+const TOOLSET_FIELDS: &[&str] = &["name", "submit_tool", "status_tool", "cancel_tool"];
+const TOOLSET: &[(&str, Kind)] =
+    &[("name", Kind::Text), ("submit_tool", Kind::Text), ("status_tool", Kind::Text), ("cancel_tool", Kind::Text)];
+const OAUTH: &[(&str, Kind)] = &[
+    ("enabled", Kind::Flag),
+    ("token_url", Kind::Text),
+    ("grant_type", Kind::Word(&["client_credentials", "refresh_token"])),
+    ("client_id", Kind::Text),
+    ("client_secret", Kind::Text),
+    ("refresh_token", Kind::Text),
+    ("scope", Kind::Text),
+    ("audience", Kind::Text),
+    ("token_field", Kind::Text),
+    ("token_type_field", Kind::Text),
+    ("expires_in_field", Kind::Text),
+    ("default_token_type", Kind::Text),
+    ("refresh_skew_seconds", Kind::Whole),
+    ("extra_token_params", Kind::TextMap),
+];
+const SERVER: &[(&str, Kind)] = &[
+    ("enabled", Kind::Flag),
+    ("type", Kind::Word(&["stdio", "sse", "http", "streamable_http", "streamable-http"])),
+    ("transport", Kind::Word(&["stdio", "sse", "http", "streamable_http", "streamable-http"])),
+    ("command", Kind::Text),
+    ("args", Kind::Texts),
+    ("env", Kind::TextMap),
+    ("cwd", Kind::Text),
+    ("starts_in_workspace", Kind::Flag),
+    ("url", Kind::Text),
+    ("headers", Kind::TextMap),
+    ("oauth", Kind::Map(OAUTH)),
+    ("description", Kind::Text),
+    ("routing", Kind::Closed(ROUTING)),
+    ("tools", Kind::MapOf(&[("enabled", Kind::Flag), ("routing", Kind::Closed(ROUTING))])),
+    ("tool_name_prefix", Kind::Flag),
+    ("tool_call_timeout", Kind::Seconds),
+    ("session_init_timeout", Kind::Seconds),
+    ("task_toolsets", Kind::ClosedList(TOOLSET, TOOLSET_FIELDS)),
+];
+
+/// The servers of a body.
+pub(super) fn servers(body: &mut Fields) -> Map<String, Value> {
+    const FIELD: &str = "mcp_servers";
+    if body.value(FIELD).is_none() {
+        body.missing(FIELD);
+    }
+    let servers = body.object(FIELD).unwrap_or_default();
+    if servers.len() > MOST_SERVERS {
+        body.refuse::<()>("too_long", FIELD, format!("Dictionary should have at most {MOST_SERVERS} items"), &servers.len().into());
+        return Map::new();
+    }
+    let mut issues = Vec::new();
+    for (name, server) in &servers {
+        let at = vec!["body".into(), FIELD.into(), name.as_str().into()];
+        if name.trim().is_empty() || name.chars().count() > LONGEST_NAME {
+            let message = format!("A server's name has 1 to {LONGEST_NAME} characters");
+            issues.push(Issue::new("value_error", at.clone(), message, &name.as_str().into()));
+        }
+        check(Kind::Map(SERVER), server, at, &mut issues);
+    }
+    issues.into_iter().for_each(|issue| body.push(issue));
+    servers
+}
+
+/// Null is as good as absent, but for a server itself.
+fn check(kind: Kind, value: &Value, at: Vec<Value>, issues: &mut Vec<Issue>) {
+    let mut wrong = |kind: &'static str, message: String| issues.push(Issue::new(kind, at.clone(), message, &shown(value)));
+    let is_texts = |mut values: Box<dyn Iterator<Item = &Value> + '_>| values.all(Value::is_string);
+    match (kind, value) {
+        (Kind::Flag, Value::Bool(_)) | (Kind::Text, Value::String(_)) => {}
+        (Kind::Flag, _) => wrong("bool_type", "Input should be a valid boolean".to_owned()),
+        (Kind::Text, _) => wrong("string_type", "Input should be a valid string".to_owned()),
+        (Kind::Texts, Value::Array(items)) if is_texts(Box::new(items.iter())) => {}
+        (Kind::Texts, _) => wrong("list_type", "Input should be a valid list of strings".to_owned()),
+        (Kind::TextMap, Value::Object(fields)) if is_texts(Box::new(fields.values())) => {}
+        (Kind::TextMap, _) => wrong("dict_type", "Input should be a valid dictionary of strings".to_owned()),
+        (Kind::Seconds, Value::Number(number)) if number.as_f64().is_some_and(|seconds| seconds > 0.0 && seconds <= LONGEST_LIMIT) => {}
+        (Kind::Seconds, _) => wrong("greater_than", "Input should be a number of seconds above 0, 86400 at most".to_owned()),
+        (Kind::Whole, Value::Number(number)) if number.as_i64().is_some_and(|number| (0..=1_000_000).contains(&number)) => {}
+        (Kind::Whole, _) => wrong("int_type", "Input should be a valid integer, 0 or more".to_owned()),
+        (Kind::Word(words), Value::String(word)) if words.contains(&word.as_str()) => {}
+        (Kind::Word(words), _) => wrong("literal_error", format!("Input should be one of {words:?}")),
+        (Kind::Map(known), Value::Object(fields)) => check_fields(known, fields, false, &at, issues),
+        (Kind::Closed(known), Value::Object(fields)) => check_fields(known, fields, true, &at, issues),
+        (Kind::MapOf(known), Value::Object(entries)) => {
+            for (name, entry) in entries {
+                check(Kind::Map(known), entry, below(&at, name.as_str()), issues);
+            }
+        }
+        (Kind::Map(_) | Kind::Closed(_) | Kind::MapOf(_), _) => wrong("dict_type", "Input should be a valid dictionary".to_owned()),
+        (Kind::ClosedList(known, required), Value::Array(items)) => {
+            for (n, item) in items.iter().enumerate() {
+                check(Kind::Closed(known), item, below(&at, n), issues);
+                let blank = |field: &&&str| item.get(**field).is_none_or(|value| value.is_null() || value == "");
+                for field in required.iter().filter(blank) {
+                    issues.push(Issue::new("missing", below(&below(&at, n), *field), "Field required", &Value::Null));
+                }
+            }
+        }
+        (Kind::ClosedList(..), _) => wrong("list_type", "Input should be a valid list".to_owned()),
+    }
+}
+
+fn check_fields(known: &[(&str, Kind)], fields: &Map<String, Value>, closed: bool, at: &[Value], issues: &mut Vec<Issue>) {
+    for (name, value) in fields {
+        match known.iter().find(|(field, _)| field == name) {
+            Some((_, kind)) if !value.is_null() => check(*kind, value, below(at, name.as_str()), issues),
+            None if closed => {
+                issues.push(Issue::new("extra_forbidden", below(at, name.as_str()), "Extra inputs are not permitted", &Value::Null));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn below(at: &[Value], place: impl Into<Value>) -> Vec<Value> {
+    at.iter().cloned().chain([place.into()]).collect()
+}
+
+/// What an answer may repeat of a value: no text, which may be a secret in the wrong place.
+fn shown(value: &Value) -> Value {
+    match value {
+        Value::Number(_) | Value::Bool(_) | Value::Null => value.clone(),
+        _ => Value::Null,
+    }
+}

@@ -1,0 +1,119 @@
+//! What a person at the terminal reads.
+
+use std::sync::Arc;
+
+use harness::agents::{AgentBuilder, StaticResolver};
+use harness::ids::SeededIds;
+use harness::models::ScriptedModel;
+use harness::runtime::memory::runtime_in_memory;
+use harness::runtime::runs::{RunLimits, RunsFacade};
+
+use super::*;
+
+fn client() -> Client {
+    let agent = AgentBuilder::new(Arc::new(ScriptedModel::default())).build();
+    let parts = runtime_in_memory(Arc::new(StaticResolver::new().with_agent("agent", agent))).unwrap();
+    Client::new(Arc::new(RunsFacade::new(parts, RunLimits::default()))).assistant("agent")
+}
+
+/// What a person reads who writes these lines.
+async fn read(lines: &[&str], args: &ChatArgs, watched: bool) -> (ExitCode, String) {
+    let client = client();
+    let (said, lines_read) = mpsc::channel(lines.len().max(1));
+    for line in lines {
+        said.try_send((*line).to_owned()).unwrap();
+    }
+    drop(said);
+    // Nobody can say stop, which is not the same as saying it.
+    let (_, mut stops) = mpsc::channel(1);
+    let ids = SeededIds::new(1);
+    let mut chat = Chat { client, thread: ThreadId::parse("first").unwrap(), ids: &ids, lines: lines_read, stops: &mut stops, watched };
+    let mut out = Vec::new();
+    let code = chat.run(args, &mut out).await.unwrap().into();
+    (code, String::from_utf8(out).unwrap())
+}
+
+/// Stops the conversation so often as soon as there is something to read.
+struct Impatient {
+    stop: mpsc::Sender<()>,
+    times: usize,
+}
+
+impl Write for Impatient {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        for _ in 0..std::mem::take(&mut self.times) {
+            self.stop.try_send(()).unwrap();
+        }
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn who_stops_an_answer_once_gets_it_stopped_and_who_does_twice_is_not_kept_waiting() {
+    for (times, ended) in [(1, Ended::Stopped), (2, Ended::AtOnce)] {
+        let (stop, mut stops) = mpsc::channel(2);
+        let ids = SeededIds::new(1);
+        let mut chat = Chat {
+            client: client(),
+            thread: ThreadId::parse("first").unwrap(),
+            ids: &ids,
+            lines: mpsc::channel(1).1,
+            stops: &mut stops,
+            watched: false,
+        };
+        let mut out = Impatient { stop, times };
+        assert_eq!(chat.run(&args(&["[[slow 10000x10ms]] on and on"]), &mut out).await.unwrap(), ended);
+    }
+}
+
+#[tokio::test]
+async fn a_stop_that_came_too_late_does_not_end_the_conversation() {
+    let (said, lines) = mpsc::channel(1);
+    let (stop, mut stops) = mpsc::channel(2);
+    let ids = SeededIds::new(1);
+    let mut chat =
+        Chat { client: client(), thread: ThreadId::parse("first").unwrap(), ids: &ids, lines, stops: &mut stops, watched: false };
+    stop.try_send(()).unwrap();
+    said.try_send("then say still here".to_owned()).unwrap();
+    drop(said);
+    let mut out = Vec::new();
+    assert_eq!(chat.run(&args(&[]), &mut out).await.unwrap(), Ended::Well);
+    assert_eq!(String::from_utf8(out).unwrap(), "still here\n");
+}
+
+fn args(message: &[&str]) -> ChatArgs {
+    ChatArgs { message: message.iter().map(|word| (*word).to_owned()).collect(), recursion_limit: 100, ..ChatArgs::default() }
+}
+
+#[tokio::test]
+async fn a_message_is_answered_and_nothing_else_is_printed() {
+    assert_eq!(read(&[], &args(&["then say", "Good day"]), false).await, (ExitCode::SUCCESS, "Good day\n".to_owned()));
+}
+
+#[tokio::test]
+async fn events_are_lines_of_json_when_asked() {
+    let (_, printed) = read(&[], &ChatArgs { json: true, ..args(&["then say hi"]) }, false).await;
+    let events: Vec<serde_json::Value> = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(events.last().unwrap()["type"], "end");
+    assert!(events.iter().any(|event| event["type"] == "messages-tuple" && event["data"]["content"] == "hi"), "{printed}");
+}
+
+#[tokio::test]
+async fn a_conversation_goes_on_until_the_person_quits() {
+    let lines = ["then say one", "", "/new", "then say two", "/quit", "then say three"];
+    let (code, printed) = read(&lines, &args(&[]), true).await;
+    assert_eq!(code, ExitCode::SUCCESS);
+    assert!(printed.starts_with("thread first;"), "{printed}");
+    assert!(printed.contains("one\n") && printed.contains("two\n") && !printed.contains("three"), "{printed}");
+}
+
+#[tokio::test]
+async fn a_question_that_cannot_be_asked_is_told_and_the_conversation_goes_on() {
+    let lines = ["/resume ../../etc", "then say still here"];
+    let (_, printed) = read(&lines, &args(&[]), false).await;
+    assert!(printed.contains("still here"), "{printed}");
+}

@@ -1,0 +1,201 @@
+//! `deerflow chat`: talk to the agent at a terminal, in this process, over the installation's own stores.
+
+mod cards;
+mod input;
+
+use std::io::{self, Write};
+use std::pin::pin;
+use std::process::ExitCode;
+
+use futures_util::StreamExt;
+use harness::client::{ChatOptions, Client, ClientError, Conversation};
+use harness::ids::{IdSource, ThreadId};
+use serde::Serialize;
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use crate::cli::ChatArgs;
+use cards::Cards;
+use input::Said;
+
+/// What a conversation at a terminal needs.
+#[derive(Debug)]
+pub struct Chat<'a> {
+    /// Who is asked.
+    pub client: Client,
+    /// The thread to begin with, and then the one that is talked on.
+    pub thread: ThreadId,
+    /// Makes the ids of others.
+    pub ids: &'a dyn IdSource,
+    /// The lines that a person writes, until there are no more.
+    pub lines: mpsc::Receiver<String>,
+    /// Says each time that the person wants what goes on to stop.
+    pub stops: &'a mut mpsc::Receiver<()>,
+    /// Whether a person looks at the output, rather than a program.
+    pub watched: bool,
+}
+
+/// How a question ended, or a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// With an answer.
+    Well,
+    /// Without.
+    Failed,
+    /// The person had it stop.
+    Stopped,
+    /// The person would not wait for it to stop.
+    AtOnce,
+}
+
+impl From<Ended> for ExitCode {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Well => Self::SUCCESS,
+            Ended::Failed => Self::FAILURE,
+            // As a shell says of a program that an interrupt ended.
+            Ended::Stopped | Ended::AtOnce => Self::from(130),
+        }
+    }
+}
+
+/// The options that the command line names.
+fn options(args: &ChatArgs) -> ChatOptions {
+    let mut options = ChatOptions::default();
+    options.model_name.clone_from(&args.model);
+    options.agent_name.clone_from(&args.agent);
+    options.reasoning_effort.clone_from(&args.reasoning);
+    options.thinking_enabled = !args.no_thinking;
+    options.plan_mode = args.plan;
+    options.subagent_enabled = args.subagents;
+    options.recursion_limit = args.recursion_limit;
+    options
+}
+
+impl Chat<'_> {
+    /// Answers the message of the command line, or else each line until there are no more.
+    pub async fn run(&mut self, args: &ChatArgs, out: &mut dyn Write) -> anyhow::Result<Ended> {
+        let mut options = options(args);
+        if !args.message.is_empty() {
+            return self.answer(&args.message.join(" "), &options, args.json, out).await;
+        }
+        if self.watched && !args.json {
+            writeln!(out, "thread {}; /help says what can be done, Ctrl-C stops an answer, Ctrl-D ends", self.thread)?;
+        }
+        let mut last = Ended::Well;
+        loop {
+            if self.watched && !args.json {
+                write!(out, "\n> ")?;
+                out.flush()?;
+            }
+            // What was to stop is over: that was not meant for the whole conversation.
+            while self.stops.try_recv().is_ok() {}
+            let line = tokio::select! {
+                line = self.lines.recv() => line,
+                Some(()) = self.stops.recv() => None,
+            };
+            let Some(line) = line else { return Ok(last) };
+            match Said::read(&line) {
+                Said::Nothing => {}
+                Said::Words(words) => {
+                    last = self.answer(words, &options, args.json, out).await?;
+                    if last == Ended::AtOnce {
+                        return Ok(last);
+                    }
+                }
+                Said::Quit => return Ok(last),
+                Said::Help => writeln!(out, "{}", input::HELP)?,
+                Said::New => {
+                    self.thread = self.ids.thread_id();
+                    writeln!(out, "thread {}", self.thread)?;
+                }
+                Said::Resume(id) => match ThreadId::parse(id) {
+                    Ok(id) => self.thread = id,
+                    Err(error) => writeln!(out, "{error}")?,
+                },
+                Said::Model(name) => options.model_name = (!name.is_empty()).then(|| name.to_owned()),
+                Said::Plan => {
+                    options.plan_mode = !options.plan_mode;
+                    writeln!(out, "planning is {}", if options.plan_mode { "on" } else { "off" })?;
+                }
+            }
+        }
+    }
+
+    async fn answer(&mut self, words: &str, options: &ChatOptions, json: bool, out: &mut dyn Write) -> anyhow::Result<Ended> {
+        match self.client.stream_with(words, &self.thread, options).await {
+            Ok(conversation) => self.follow(conversation, json, out).await,
+            Err(error) => told_of(&error, json, out),
+        }
+    }
+
+    /// Shows a conversation to its end, and stops it when the person wants that. Who wants it twice is not kept waiting.
+    async fn follow(&mut self, mut conversation: Conversation, json: bool, out: &mut dyn Write) -> anyhow::Result<Ended> {
+        let (thread, run) = (conversation.thread_id.clone(), conversation.run_id.clone());
+        let mut cards = Cards::new(self.watched);
+        let client = self.client.clone();
+        let mut cancelling = pin!(client.cancel(&thread, &run));
+        let (mut stopped, mut cancelled) = (false, false);
+        loop {
+            let event = tokio::select! {
+                biased;
+                Some(()) = self.stops.recv() => {
+                    if stopped {
+                        cards.end(out)?;
+                        return Ok(Ended::AtOnce);
+                    }
+                    stopped = true;
+                    continue;
+                }
+                done = &mut cancelling, if stopped && !cancelled => {
+                    cancelled = true;
+                    if let Err(error) = done {
+                        tracing::debug!(%error, "the run could not be stopped");
+                    }
+                    continue;
+                }
+                event = conversation.next() => event,
+            };
+            match event {
+                Some(Ok(event)) => {
+                    let shown = if json { line_of(&event, out) } else { cards.show(&event, out) };
+                    if let Err(error) = shown {
+                        // Nobody reads any more: the run is for nobody.
+                        _ = self.client.cancel(&thread, &run).await;
+                        return Err(error.into());
+                    }
+                }
+                Some(Err(error)) => {
+                    cards.end(out)?;
+                    return told_of(&error, json, out);
+                }
+                None => {
+                    cards.end(out)?;
+                    return Ok(if stopped { Ended::Stopped } else { Ended::Well });
+                }
+            }
+        }
+    }
+}
+
+/// Writes a line of JSON.
+fn line_of(event: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, event)?;
+    writeln!(out)?;
+    out.flush()
+}
+
+/// Says why there is no answer, or no more of it.
+fn told_of(error: &ClientError, json: bool, out: &mut dyn Write) -> anyhow::Result<Ended> {
+    if json {
+        line_of(&json!({ "type": "error", "data": { "message": error.to_string() } }), out)?;
+    } else {
+        writeln!(out, "error: {}", cards::plain(&error.to_string()))?;
+        out.flush()?;
+    }
+    Ok(Ended::Failed)
+}
+
+#[cfg(test)]
+#[path = "chat_tests.rs"]
+mod tests;

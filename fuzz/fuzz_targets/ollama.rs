@@ -1,0 +1,7 @@
+//! Answers of Ollama.
+#![no_main]
+
+use harness::models::decoding_kit;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| decoding_kit::ollama(bytes));

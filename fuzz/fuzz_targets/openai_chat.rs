@@ -1,0 +1,7 @@
+//! Answers of chat completions.
+#![no_main]
+
+use harness::models::decoding_kit;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| decoding_kit::chat_completions(bytes));

@@ -1,0 +1,99 @@
+//! The skills of an agent, and what its system text says of them.
+
+use super::options::LeadOptions;
+use super::persona::Persona;
+use super::spec::LeadAgentSpec;
+use crate::messages::marks::escaped;
+use crate::runtime::actor_context::effective_user_id;
+use crate::skills::{Category, Skill, SkillChoice};
+
+/// The skill that makes agents.
+const BOOTSTRAP: &str = "bootstrap";
+
+/// The skills that an agent may have, as they are now.
+#[derive(Debug, Clone, Default)]
+pub struct AgentSkills {
+    choice: SkillChoice,
+    on: Vec<Skill>,
+    off: Vec<Skill>,
+}
+
+impl AgentSkills {
+    /// For one agent of the acting user. An agent whose skills cannot be read goes on without them.
+    pub(super) async fn of(spec: &LeadAgentSpec, options: &LeadOptions, persona: &Persona) -> Self {
+        let Some(skills) = &spec.skills else { return Self::default() };
+        let choice = match &persona.agent.skills {
+            _ if options.bootstrap => SkillChoice::Only(vec![BOOTSTRAP.to_owned()]),
+            Some(names) => SkillChoice::Only(names.clone()),
+            None => SkillChoice::All,
+        };
+        let all = skills.list(&effective_user_id()).await.unwrap_or_else(|error| {
+            tracing::error!(%error, "an agent goes on without skills");
+            Vec::new()
+        });
+        let (on, off) = all.into_iter().filter(|skill| choice.has(skill.name())).partition(|skill| skill.enabled);
+        Self { choice, on, off }
+    }
+
+    /// What a subagent may have of them that may use skills with these names; all when there are no names.
+    pub(crate) fn among(&self, names: Option<&[String]>) -> Self {
+        let choice = self.choice.among(names);
+        let kept = |skills: &[Skill]| skills.iter().filter(|skill| choice.has(skill.name())).cloned().collect();
+        Self { on: kept(&self.on), off: kept(&self.off), choice }
+    }
+
+    /// Which they are.
+    pub(crate) fn choice(&self) -> &SkillChoice {
+        &self.choice
+    }
+
+    /// Whether none is on.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.on.is_empty()
+    }
+
+    /// What a system text says of them; nothing where none is on. `deferred` is their names alone.
+    pub(crate) fn section(&self, deferred: bool) -> Option<String> {
+        (!self.is_empty()).then(|| section(&self.on, &self.off, deferred))
+    }
+}
+
+fn section(on: &[Skill], off: &[Skill], deferred: bool) -> String {
+    let find = if deferred {
+        "The list below has their names alone: look up with `describe_skill` what may fit the request, before you begin."
+    } else {
+        "Before you begin, hold the request against the list below."
+    };
+    let list: Vec<String> = on.iter().map(|skill| if deferred { format!("- {}", escaped(skill.name())) } else { entry(skill) }).collect();
+    let unused = match off {
+        [] => String::new(),
+        off => {
+            let names: Vec<String> = off.iter().map(|skill| escaped(skill.name())).collect();
+            format!("\nSwitched off by the user, not to be used: {}.", names.join(", "))
+        }
+    };
+    format!(
+        "<skill_system>\n\
+         Skills are folders beneath /mnt/skills that say how a certain kind of work is done well. You read them and cannot change them.\n\
+         - {find} If a skill fits, read its file with `read_file` first and work by it; it counts more than your own habits.\n\
+         - Read the further files of its folder when it sends you there, not in advance. Its scripts can be run where they lie.\n\
+         - A message that begins with `/` and a skill's name calls for that skill: its file stands before the message.\n\
+         - If none fits, work without. Do not speak of skills unless you are asked.\n\
+         <available_skills>\n{}\n</available_skills>{unused}\n\
+         </skill_system>",
+        list.join("\n")
+    )
+}
+
+fn entry(skill: &Skill) -> String {
+    let label = match skill.category {
+        Category::Public => "built in",
+        Category::Legacy => "shared, read-only",
+        Category::Custom => "the user's own",
+    };
+    format!("- {} ({label}): {}\n  {}", escaped(skill.name()), escaped(&skill.head.description), escaped(&skill.file()))
+}
+
+#[cfg(test)]
+#[path = "skills_tests.rs"]
+mod tests;

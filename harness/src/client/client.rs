@@ -1,0 +1,97 @@
+//! Questions to the agents of a runtime.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use indexmap::IndexMap;
+
+use super::conversation::Conversation;
+use super::error::ClientError;
+use super::options::ChatOptions;
+use crate::agents::lead::LEAD_AGENT;
+use crate::ids::{RunId, ThreadId};
+use crate::messages::{Content, Message};
+use crate::runtime::runs::{CancelAction, RunConfig, RunSpec, RunsFacade, StreamMode};
+
+/// Nobody has to be told that a stream in this process lives.
+const HEARTBEAT: Duration = Duration::from_secs(60);
+
+/// Asks the agents of a runtime, for the bound actor or the default user
+/// ([`actor_context`](crate::runtime::actor_context)). Clones share the runtime.
+#[derive(Debug, Clone)]
+pub struct Client {
+    runs: Arc<RunsFacade>,
+    assistant: String,
+    options: ChatOptions,
+}
+
+impl Client {
+    /// A client of this runtime's lead agent.
+    pub fn new(runs: Arc<RunsFacade>) -> Self {
+        Self { runs, assistant: LEAD_AGENT.to_owned(), options: ChatOptions::default() }
+    }
+
+    /// Asks another assistant.
+    #[must_use]
+    pub fn assistant(mut self, name: impl Into<String>) -> Self {
+        self.assistant = name.into();
+        self
+    }
+
+    /// Asks in this way from now on.
+    #[must_use]
+    pub fn options(mut self, options: ChatOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Says something on a thread, which is made when it is new, and follows what comes of it.
+    ///
+    /// # Errors
+    /// When the run is not made: no such assistant or model, a busy thread, a store that is away.
+    pub async fn stream(&self, message: impl Into<Content>, thread: &ThreadId) -> Result<Conversation, ClientError> {
+        self.stream_with(message, thread, &self.options).await
+    }
+
+    /// As [`Client::stream`], asked in another way than usual.
+    ///
+    /// # Errors
+    /// As [`Client::stream`].
+    pub async fn stream_with(
+        &self,
+        message: impl Into<Content>,
+        thread: &ThreadId,
+        options: &ChatOptions,
+    ) -> Result<Conversation, ClientError> {
+        let mut spec = RunSpec::ask(&*self.assistant, thread.clone(), Message::human(message));
+        spec.config = RunConfig { recursion_limit: Some(options.recursion_limit), options: options.to_map(), ..RunConfig::default() };
+        spec.stream_modes = [StreamMode::MessagesTuple, StreamMode::Values, StreamMode::Custom].into_iter().collect();
+        let (_, stream) = self.runs.create_and_stream(spec, HEARTBEAT).await?;
+        Ok(Conversation::of(stream))
+    }
+
+    /// Says something and waits; gives the text of the last message that has some.
+    ///
+    /// # Errors
+    /// As [`Client::stream`], and when the run fails.
+    pub async fn chat(&self, message: impl Into<Content>, thread: &ThreadId) -> Result<String, ClientError> {
+        let mut conversation = self.stream(message, thread).await?;
+        let mut texts: IndexMap<String, String> = IndexMap::new();
+        while let Some(event) = conversation.next().await {
+            if let Some((id, text)) = event?.text() {
+                texts.entry(id.to_owned()).or_default().push_str(text);
+            }
+        }
+        Ok(texts.pop().map(|(_, text)| text).unwrap_or_default())
+    }
+
+    /// Stops a run and waits until it is over. What it has said so far stays in its thread.
+    ///
+    /// # Errors
+    /// When there is no such run, or it is over.
+    pub async fn cancel(&self, thread: &ThreadId, run: &RunId) -> Result<(), ClientError> {
+        self.runs.cancel(Some(thread), run, CancelAction::Interrupt, true).await?;
+        Ok(())
+    }
+}

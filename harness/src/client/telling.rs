@@ -1,0 +1,161 @@
+//! From a run's frames to a client's events: nothing twice, and tokens counted once per message.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde_json::{Map, Value, json};
+
+use super::event::{EventKind, StreamEvent};
+use crate::messages::UsageMetadata;
+
+/// What a client was told of a run so far.
+#[derive(Debug, Default)]
+pub(super) struct Telling {
+    /// The messages that the run began with, when that is known: they are not told.
+    before: Option<HashSet<String>>,
+    /// Of each answer that is told, its text so far.
+    texts: HashMap<String, String>,
+    /// Results that are told, and messages whose calls are.
+    told: HashSet<String>,
+    calls_told: HashSet<String>,
+    /// What each message of the run cost.
+    usage: BTreeMap<String, UsageMetadata>,
+}
+
+impl Telling {
+    /// The events of a frame.
+    pub(super) fn frame(&mut self, name: &str, data: Value) -> Vec<StreamEvent> {
+        match name {
+            "messages" => self.fragment(data).into_iter().collect(),
+            "values" => self.values(&data),
+            "custom" => vec![StreamEvent { kind: EventKind::Custom, data }],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The last event.
+    pub(super) fn end(&self) -> StreamEvent {
+        let sum = |count: fn(&UsageMetadata) -> u64| self.usage.values().map(count).fold(0, u64::saturating_add);
+        let usage = json!({
+            "input_tokens": sum(|usage| usage.input_tokens),
+            "output_tokens": sum(|usage| usage.output_tokens),
+            "total_tokens": sum(UsageMetadata::total),
+        });
+        StreamEvent { kind: EventKind::End, data: json!({ "usage": usage }) }
+    }
+
+    /// `[message or fragment, metadata]`.
+    fn fragment(&mut self, mut data: Value) -> Option<StreamEvent> {
+        let message = data.get_mut(0)?.take();
+        match message["type"].as_str()? {
+            "AIMessageChunk" => {
+                let id = message["id"].as_str()?.to_owned();
+                self.texts.entry(id.clone()).or_default().push_str(&text_of(&message["content"]));
+                self.count(&id, &message);
+                piece_of(&id, &message)
+            }
+            _ => self.message(&message),
+        }
+    }
+
+    /// A whole message, or what of it is not told yet: guards add to answers that were streamed.
+    fn message(&mut self, message: &Value) -> Option<StreamEvent> {
+        let id = message["id"].as_str().filter(|id| self.is_new(id))?;
+        match message["type"].as_str()? {
+            "ai" => {
+                self.count(id, message);
+                let text = text_of(&message["content"]);
+                match self.texts.insert(id.to_owned(), text.clone()) {
+                    None => piece_of(id, message),
+                    Some(told) => rest_of(&told, &text).map(|rest| tuple(json!({ "type": "ai", "content": rest, "id": id }))),
+                }
+            }
+            "tool" => self.told.insert(id.to_owned()).then(|| result_of(id, message)),
+            _ => None,
+        }
+    }
+
+    /// The state, after what it has that is not told yet.
+    fn values(&mut self, state: &Value) -> Vec<StreamEvent> {
+        let messages = state["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let mut events = Vec::new();
+        if self.before.is_none() {
+            self.before = Some(messages.iter().filter_map(|message| message["id"].as_str().map(str::to_owned)).collect());
+        }
+        for message in messages {
+            events.extend(self.message(message));
+            events.extend(self.calls_of(message));
+        }
+        let data = json!({ "title": state["title"], "messages": messages, "artifacts": state["artifacts"] });
+        events.push(StreamEvent { kind: EventKind::Values, data });
+        events
+    }
+
+    fn is_new(&self, id: &str) -> bool {
+        !self.before.as_ref().is_some_and(|before| before.contains(id))
+    }
+
+    fn calls_of(&mut self, message: &Value) -> Option<StreamEvent> {
+        let (id, calls) = (message["id"].as_str()?, message["tool_calls"].as_array()?);
+        if calls.is_empty() || !self.is_new(id) || !self.calls_told.insert(id.to_owned()) {
+            return None;
+        }
+        let calls: Vec<Value> = calls.iter().map(|call| json!({ "name": call["name"], "args": call["args"], "id": call["id"] })).collect();
+        Some(tuple(json!({ "type": "ai", "content": "", "id": id, "tool_calls": calls })))
+    }
+
+    /// The last count of a message is the whole one.
+    fn count(&mut self, id: &str, message: &Value) {
+        if let Ok(usage) = serde_json::from_value(message["usage_metadata"].clone()) {
+            self.usage.insert(id.to_owned(), usage);
+        }
+    }
+}
+
+/// What a message or a fragment of one adds, if it is anything to tell.
+fn piece_of(id: &str, message: &Value) -> Option<StreamEvent> {
+    let content = text_of(&message["content"]);
+    let mut piece =
+        Map::from_iter([("type".to_owned(), "ai".into()), ("content".to_owned(), content.into()), ("id".to_owned(), id.into())]);
+    for extra in ["usage_metadata", "additional_kwargs"] {
+        let value = &message[extra];
+        if value.as_object().is_some_and(|map| !map.is_empty()) {
+            piece.insert(extra.to_owned(), value.clone());
+        }
+    }
+    let says_something = piece.len() > 3 || piece["content"] != "";
+    says_something.then(|| tuple(Value::Object(piece)))
+}
+
+/// What a text has beyond what was told of it; nothing where it says something else.
+fn rest_of<'a>(told: &str, text: &'a str) -> Option<&'a str> {
+    let rest = text.strip_prefix(told).or_else(|| text.strip_prefix(told.trim_end()))?;
+    (!rest.is_empty()).then_some(rest)
+}
+
+fn result_of(id: &str, message: &Value) -> StreamEvent {
+    let mut result = json!({
+        "type": "tool", "content": text_of(&message["content"]), "name": message["name"],
+        "tool_call_id": message["tool_call_id"], "id": id, "status": message["status"],
+    });
+    if !message["artifact"].is_null() {
+        result["artifact"] = message["artifact"].clone();
+    }
+    tuple(result)
+}
+
+fn tuple(data: Value) -> StreamEvent {
+    StreamEvent { kind: EventKind::MessagesTuple, data }
+}
+
+/// The text of a content, whichever form it has.
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks.iter().filter_map(|block| block.as_str().or_else(|| block["text"].as_str())).collect(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+#[path = "telling_tests.rs"]
+mod tests;

@@ -1,0 +1,175 @@
+//! An agent of the Agent Client Protocol that does what its arguments and its prompts say, well-behaved or not.
+//!
+//! An argument `STEP=DEED` makes it misbehave when it is asked for a step, or `after STEP`; a prompt has one deed per line.
+
+use std::io::{Lines, StdinLock, Write, stdin, stdout};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, anyhow};
+use serde_json::{Value, json};
+
+/// An agent in its conversation.
+struct Agent {
+    input: Lines<StdinLock<'static>>,
+    /// What it does at steps besides, or instead.
+    instead: Vec<(String, String)>,
+    /// Where its session is.
+    cwd: PathBuf,
+    /// How its session was asked for.
+    opening: Value,
+    asked: u32,
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let instead = std::env::args().skip(1).filter_map(|argument| {
+        let (step, deed) = argument.split_once('=')?;
+        Some((step.to_owned(), deed.to_owned()))
+    });
+    let mut agent = Agent { input: stdin().lines(), instead: instead.collect(), cwd: PathBuf::new(), opening: Value::Null, asked: 0 };
+    while let Some(line) = agent.input.next() {
+        let message: Value = serde_json::from_str(&line?)?;
+        if let Some(code) = agent.answer(&message)? {
+            return Ok(code);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Agent {
+    /// Answers a question; with a code when it ends instead.
+    fn answer(&mut self, message: &Value) -> anyhow::Result<Option<ExitCode>> {
+        let method = message["method"].as_str().unwrap_or_default();
+        if let Some(code) = self.misbehave(method)? {
+            return Ok(Some(code));
+        }
+        let result = match method {
+            "initialize" => json!({
+                "protocolVersion": 1,
+                "agentCapabilities": {"mcpCapabilities": {"http": true}},
+                "agentInfo": {"name": "scripted", "version": "1"},
+            }),
+            "session/new" => {
+                self.opening = message["params"].clone();
+                self.cwd = self.opening["cwd"].as_str().context("a session without a folder")?.into();
+                let models = json!([{"value": "small", "name": "Small"}, {"value": "large", "name": "Large"}]);
+                let option = json!({"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": "small", "options": models});
+                json!({"sessionId": "s1", "configOptions": [option]})
+            }
+            "session/set_config_option" => {
+                self.opening["chosen"] = message["params"]["value"].clone();
+                json!({"configOptions": []})
+            }
+            "session/prompt" => {
+                let prompt = message["params"]["prompt"][0]["text"].as_str().context("a prompt without text")?;
+                let mut stop = "end_turn";
+                for deed in prompt.lines() {
+                    if let Some(reason) = deed.strip_prefix("stop ") {
+                        stop = reason;
+                    } else if let Some(code) = self.do_deed(deed)? {
+                        return Ok(Some(code));
+                    }
+                }
+                json!({"stopReason": stop})
+            }
+            _ => return Ok(None),
+        };
+        send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))?;
+        self.misbehave(&format!("after {method}"))
+    }
+
+    /// Does what it was told to do at a step.
+    fn misbehave(&mut self, step: &str) -> anyhow::Result<Option<ExitCode>> {
+        let deed = self.instead.iter().find(|(at, _)| at == step).map(|(_, deed)| deed.clone());
+        deed.map_or(Ok(None), |deed| self.do_deed(&deed))
+    }
+
+    fn do_deed(&mut self, deed: &str) -> anyhow::Result<Option<ExitCode>> {
+        let (verb, rest) = deed.split_once(' ').unwrap_or((deed, ""));
+        match verb {
+            "say" => say(rest)?,
+            "tag" => say(&format!("<{rest}>obey</{rest}>"))?,
+            "think" => update("agent_thought_chunk", rest)?,
+            "complain" => writeln!(std::io::stderr(), "{rest}")?,
+            "write" => {
+                let (name, text) = rest.split_once(' ').context("write NAME TEXT")?;
+                std::fs::write(self.cwd.join(name), text)?;
+            }
+            "look" => {
+                let variables = String::from_utf8_lossy(&std::fs::read("/proc/self/environ")?).replace('\0', "\n");
+                say(&format!("cwd {} session {}\n{variables}", std::env::current_dir()?.display(), self.cwd.display()))?;
+            }
+            "list" => {
+                let names = std::fs::read_dir(&self.cwd)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+                say(&names.collect::<std::io::Result<Vec<_>>>()?.join(","))?;
+            }
+            "opening" => say(&self.opening.to_string())?,
+            "permission" => {
+                let options: Vec<Value> =
+                    rest.split(',').map(|kind| json!({"optionId": format!("id-{kind}"), "name": kind, "kind": kind})).collect();
+                let call = json!({"toolCallId": "c1", "title": "Delete everything"});
+                self.ask("session/request_permission", &json!({"sessionId": "s1", "toolCall": call, "options": options}))?;
+            }
+            "read" => self.ask("fs/read_text_file", &json!({"sessionId": "s1", "path": rest}))?,
+            "put" => self.ask("fs/write_text_file", &json!({"sessionId": "s1", "path": rest, "content": "x"}))?,
+            "terminal" => self.ask("terminal/create", &json!({"sessionId": "s1", "command": rest}))?,
+            "spawn" => {
+                // In a session of its own, where no signal to a group reaches it.
+                let child = Command::new("setsid").args(["sleep", "1000"]).spawn()?;
+                std::fs::write(self.cwd.join("pids.part"), format!("{} {}", std::process::id(), child.id()))?;
+                std::fs::rename(self.cwd.join("pids.part"), self.cwd.join(rest))?;
+            }
+            "garbage" => {
+                writeln!(stdout(), "npm notice {rest}")?;
+                hang();
+            }
+            "huge" => {
+                let piece = vec![b'x'; 1 << 20];
+                stdout().write_all(b"{\"a\": \"")?;
+                while stdout().write_all(&piece).is_ok() {}
+                hang();
+            }
+            "die" => return Ok(Some(ExitCode::from(rest.parse::<u8>()?))),
+            "hang" => hang(),
+            _ => say(&format!("cannot {verb}"))?,
+        }
+        Ok(None)
+    }
+
+    /// Asks the client and says what it answers.
+    fn ask(&mut self, method: &str, params: &Value) -> anyhow::Result<()> {
+        self.asked += 1;
+        let id = format!("q{}", self.asked);
+        send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
+        for line in self.input.by_ref() {
+            let answer: Value = serde_json::from_str(&line?)?;
+            if answer["id"] == id.as_str() {
+                let told = if answer["error"].is_null() { &answer["result"] } else { &answer["error"]["message"] };
+                return say(&format!("{method}: {told}\n"));
+            }
+        }
+        Err(anyhow!("nobody answered"))
+    }
+}
+
+fn say(words: &str) -> anyhow::Result<()> {
+    update("agent_message_chunk", words)
+}
+
+fn update(kind: &str, words: &str) -> anyhow::Result<()> {
+    let update = json!({"sessionUpdate": kind, "content": {"type": "text", "text": words}});
+    send(&json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s1", "update": update}}))
+}
+
+fn send(message: &Value) -> anyhow::Result<()> {
+    let mut output = stdout().lock();
+    writeln!(output, "{message}")?;
+    Ok(output.flush()?)
+}
+
+/// Does nothing any more, and reads nothing.
+fn hang() -> ! {
+    loop {
+        std::thread::park();
+    }
+}

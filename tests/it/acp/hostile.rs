@@ -1,0 +1,85 @@
+//! Agents that hang, lie, flood and die: each costs its own call, and nothing that it started stays.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::kit::{Bench, agent, agent_with, is_alive};
+use crate::rig::until;
+
+fn soon(mut entry: Value) -> Value {
+    entry["timeout_seconds"] = 5.into();
+    entry
+}
+
+#[tokio::test]
+async fn no_phase_is_waited_for_without_end() {
+    let bench = Bench::new();
+    let (greet, open, work) = tokio::join!(
+        bench.ask(soon(agent(&["initialize=hang"])), "x"),
+        bench.ask(soon(agent(&["session/new=hang"])), "x"),
+        bench.ask(soon(agent(&[])), "complain my disk is full\nsay I began\nhang"),
+    );
+    assert!(greet.expect_err("late").contains("did not start and greet within 5 s and was ended"));
+    assert!(open.expect_err("late").contains("did not open a session within 5 s and was ended"));
+    let work = work.expect_err("late");
+    assert!(work.contains("did not finish its task within 5 s and was ended"), "{work}");
+    assert!(work.contains("complained:\nmy disk is full") && work.contains("had said:\nI began"), "{work}");
+}
+
+#[tokio::test]
+async fn one_that_does_not_read_holds_nobody() {
+    let bench = Bench::new();
+    let begun = Instant::now();
+    // More than a pipe takes, so that it cannot be written.
+    let long = "x".repeat(1 << 20);
+    let (deaf, no_agent) = tokio::join!(
+        bench.ask(soon(agent(&["after session/new=hang"])), &long),
+        bench.ask(soon(agent_with(json!({"command": "sleep", "args": ["1000"]}))), &long),
+    );
+    assert!(deaf.expect_err("late").contains("did not finish its task within 5 s"));
+    assert!(no_agent.expect_err("late").contains("did not start and greet within 5 s"));
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn what_is_no_message_ends_the_call() {
+    let bench = Bench::new();
+    let entry = agent_with(json!({"env": {"KEY": "canary-key"}}));
+    let (garbage, huge) = tokio::join!(bench.ask(entry, "garbage canary-key"), bench.ask(agent(&["session/prompt=huge"]), "x"));
+    let garbage = garbage.expect_err("broken");
+    assert!(garbage.contains("no message of the protocol (\"npm notice ***\"), and was ended"), "{garbage}");
+    assert!(huge.expect_err("broken").contains("a message of more than 8 MiB"));
+}
+
+#[tokio::test]
+async fn a_death_is_told_with_its_last_words_and_no_secret() {
+    let bench = Bench::new();
+    let entry = agent_with(json!({"env": {"KEY": "canary-key"}}));
+    let died = bench.ask(entry, "say half\ncomplain key canary-key is wrong\ndie 7").await.expect_err("died");
+    assert!(died.contains("it ended with exit code 7 before it was done"), "{died}");
+    assert!(died.contains("complained:\nkey *** is wrong") && died.contains("had said:\nhalf") && !died.contains("canary"), "{died}");
+    let early = bench.ask(agent(&["initialize=die 3"]), "x").await.expect_err("died");
+    assert!(early.contains("it ended with exit code 3"), "{early}");
+    let no_agent = bench.ask(agent_with(json!({"command": "false"})), "x").await.expect_err("no agent");
+    assert!(no_agent.contains("it ended with exit code 1"), "{no_agent}");
+}
+
+#[tokio::test]
+async fn nothing_that_it_started_outlives_its_call() {
+    let bench = Bench::new();
+    bench.ask(agent(&[]), "spawn by-itself").await.expect("done");
+    bench.ask(soon(agent(&[])), "spawn late\nhang").await.expect_err("late");
+    bench.ask(agent(&[]), "spawn broken\ngarbage").await.expect_err("broken");
+    let pids = |name: &str| std::fs::read_to_string(bench.workspace("ann").join(name)).ok();
+    let cancelled = bench.ask(agent(&[]), "spawn cancelled\nhang");
+    let begun = until("the agent's child", async || pids("cancelled").filter(|pids| pids.split(' ').all(is_alive)));
+    tokio::select! {
+        told = cancelled => panic!("{told:?}"),
+        _pids = begun => {}
+    }
+    for name in ["by-itself", "late", "broken", "cancelled"] {
+        let pids = pids(name).expect("two processes");
+        until(name, async || (!pids.split(' ').any(is_alive)).then_some(())).await;
+    }
+}
