@@ -68,11 +68,20 @@ cd "$data"
 ${as_server[*]} "$bindir/pg_ctl" start --pgdata "$data/data" --log "$servers/postgres.log" --silent --timeout 60 --options \\
     "-p \$(cat "$servers/postgres.port") -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off -c max_connections=200"
 END
-    # SIGKILL of the first process, as when the machine takes it; the others see it and go.
+    # SIGKILL of all processes, as when the machine takes them. The first one is stopped before it can start others; each of those is
+    # in a session of its own, and alone would serve on for a while.
     command_named postgres-kill <<END
 pid=\$(head -n 1 "$data/data/postmaster.pid" 2>/dev/null) || exit 0
-kill -KILL "\$pid" 2>/dev/null || exit 0
-while pgrep --session "\$pid" >/dev/null || kill -0 "\$pid" 2>/dev/null; do sleep 0.02; done
+kill -STOP "\$pid" 2>/dev/null || exit 0
+children=\$(pgrep --parent "\$pid") || true
+all=(\$pid \$children)
+kill -KILL "\${all[@]}" 2>/dev/null || true
+for _ in \$(seq 1000); do
+    kill -0 "\${all[@]}" 2>/dev/null || exit 0
+    sleep 0.02
+done
+echo "these processes of Postgres do not end: \${all[*]}" >&2
+exit 1
 END
     port=$(on_a_port postgres)
     export DEERFLOW_TEST_POSTGRES_URL="postgres://deerflow:$password@127.0.0.1:$port/postgres"

@@ -1,6 +1,7 @@
 // What people do on a page, seen in its elements.
 
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 
 import { chromium } from "playwright-core";
@@ -9,7 +10,7 @@ import { startCutter } from "../sdk/js/cutter.mjs";
 import { start } from "../sdk/js/rig.mjs";
 import { startSite } from "./site.mjs";
 
-const PATIENCE = 20_000;
+const PATIENCE = 30_000;
 const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 const config = (baseUrl) => `models:
@@ -24,6 +25,22 @@ testing:
 
 const counted = (pieces) => Array.from({ length: pieces }, (_, n) => `tok${n} `).join("");
 const call = (name, args) => `[[tool:${name} ${JSON.stringify(args)}]]`;
+
+/** A question with an answer of so many words, which stops after some of them until it is let go on: to its end, or as far as a word. */
+function held(pieces, after) {
+  const word = randomUUID().slice(0, 8);
+  return { words: `[[slow ${pieces}x10ms]][[hold ${after} ${word}]]`, goOn: (to) => gateway.release(word, to) };
+}
+
+/** Lets an answer that has stopped go on word by word, none of which is said before all tabs show the one before; then to its end. */
+async function goOnInSteps(answer, from, tabs, steps = 8) {
+  for (let said = from; said < from + steps; said++) {
+    for (const tab of tabs) await tab.shows(counted(said));
+    await answer.goOn(said + 1);
+  }
+  for (const tab of tabs) await tab.shows(counted(from + steps));
+  await answer.goOn();
+}
 
 let site, gateway, browser, context;
 before(async () => {
@@ -52,13 +69,17 @@ async function open(address = addressOf(gateway.origin)) {
     await page.click(selector);
   };
   const messages = page.locator("li");
+  /** Until the last message has this text. A tab in the background draws no frames, so it is not asked at each of them. */
+  const shows = (text) =>
+    page.waitForFunction((text) => document.querySelector("li:last-child p")?.textContent === text, text, { polling: 20 });
   return {
     page,
     press,
     send: (words) => press("#send", words),
+    shows,
     /** Until the last message has this text, and nothing is under way. */
     ends: async (text) => {
-      await page.waitForFunction((text) => document.querySelector("li:last-child p")?.textContent === text, text);
+      await shows(text);
       await page.locator('main[data-loading="false"]').waitFor();
       assert.equal(await page.locator("main").getAttribute("data-error"), null);
     },
@@ -86,9 +107,11 @@ async function ended(thread) {
 
 test("an answer grows in the page as its words come", async () => {
   const tab = await open();
-  await tab.send("[[slow 30x40ms]]");
+  const answer = held(30, 1);
+  await tab.send(answer.words);
+  await goOnInSteps(answer, 1, [tab]);
   await tab.ends(counted(30));
-  assert.deepEqual(await tab.talk(), [["human", "[[slow 30x40ms]]"], ["ai", counted(30)]]);
+  assert.deepEqual(await tab.talk(), [["human", answer.words], ["ai", counted(30)]]);
   assertGrew(await tab.drawn(), counted(30), 8);
   await tab.send("then say again");
   await tab.ends("again");
@@ -119,7 +142,7 @@ test("a question is shown and answered, also after a reload", async () => {
 
 test("the stop button stops the run, and the conversation goes on", async () => {
   const tab = await open();
-  await tab.send("[[slow 500x40ms]]");
+  await tab.send("[[slow 1500x40ms]]");
   await tab.begun();
   await tab.press("#stop");
   await tab.page.locator('main[data-loading="false"]').waitFor();
@@ -137,22 +160,26 @@ test("a failed run is shown as one", async () => {
 
 test("a page that is reloaded in the middle of a run shows all of it", async () => {
   const tab = await open();
-  await tab.send("[[slow 80x40ms]]");
+  const answer = held(80, 20);
+  await tab.send(answer.words);
   await tab.begun();
   await tab.page.reload();
   await tab.begun();
   await tab.page.reload();
+  await goOnInSteps(answer, 20, [tab]);
   await tab.ends(counted(80));
-  assert.deepEqual(await tab.talk(), [["human", "[[slow 80x40ms]]"], ["ai", counted(80)]]);
+  assert.deepEqual(await tab.talk(), [["human", answer.words], ["ai", counted(80)]]);
   assertGrew(await tab.drawn(), counted(80), 8);
   assert.equal((await get(`/threads/${threadOf(tab)}/runs`)).length, 1);
 });
 
 test("the address of DeerFlow's web UI serves the same page", async () => {
   const tab = await open(addressOf(`${gateway.origin}/api/langgraph`, { assistant: "lead_agent", deerflow: "" }));
-  await tab.send("[[slow 80x40ms]]");
+  const answer = held(80, 20);
+  await tab.send(answer.words);
   await tab.begun();
   await tab.page.reload();
+  await goOnInSteps(answer, 20, [tab]);
   await tab.ends(counted(80));
   assertGrew(await tab.drawn(), counted(80), 8);
   await tab.send("then say again");
@@ -162,12 +189,14 @@ test("the address of DeerFlow's web UI serves the same page", async () => {
 
 test("a second tab sees the run under way, too", async () => {
   const first = await open(addressOf(gateway.origin, { shared: "" }));
-  await first.send("[[slow 60x40ms]]");
+  const answer = held(60, 20);
+  await first.send(answer.words);
   await first.begun();
   const second = await open(first.page.url());
+  await goOnInSteps(answer, 20, [first, second]);
   for (const tab of [first, second]) {
     await tab.ends(counted(60));
-    assert.deepEqual(await tab.talk(), [["human", "[[slow 60x40ms]]"], ["ai", counted(60)]]);
+    assert.deepEqual(await tab.talk(), [["human", answer.words], ["ai", counted(60)]]);
     assertGrew(await tab.drawn(), counted(60), 8);
   }
 });
@@ -176,7 +205,12 @@ test("a connection that breaks in the middle of a run heals", async () => {
   const cutter = await startCutter(gateway.port, [12, 9]);
   try {
     const tab = await open(addressOf(cutter.origin));
-    await tab.send("[[slow 60x40ms]]");
+    const answer = held(60, 5);
+    await tab.send(answer.words);
+    await tab.shows(counted(5));
+    // Both cuts come on the way to there.
+    await answer.goOn(30);
+    await goOnInSteps(answer, 30, [tab]);
     await tab.ends(counted(60));
     assertGrew(await tab.drawn(), counted(60), 8);
     const [first, ...later] = cutter.streams().filter(({ method }) => method !== "OPTIONS");

@@ -1,9 +1,9 @@
 //! Three gateways behind nginx, as `deploy/` has it: clients know one address.
 
-use std::net::TcpListener;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use deerflow_tests::gateway::ReservedPort;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
@@ -15,6 +15,7 @@ use crate::rig::{Cluster, Story, Web, text};
 struct Balancer {
     url: String,
     _child: Child,
+    _port: ReservedPort,
     _folder: TempDir,
 }
 
@@ -25,7 +26,8 @@ impl Balancer {
         for (place, node) in cluster.nodes.iter().enumerate() {
             site = site.replace(&format!("node-{}:8001", place + 1), &node.address().to_string());
         }
-        let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port");
+        let port = ReservedPort::new().expect("a free port");
+        let address = port.address();
         let site = site.replace("listen 80;", &format!("listen {address};"));
         let folder = tempfile::tempdir().expect("folder");
         let bodies = folder.path().join("bodies");
@@ -39,10 +41,11 @@ impl Balancer {
         // One process, so that killing it ends it.
         let mut command = Command::new("nginx");
         command.arg("-c").arg(&file).args(["-g", "master_process off;"]).stdin(Stdio::null()).kill_on_drop(true);
-        let balancer = Self { url: format!("http://{address}"), _child: command.spawn().expect("nginx"), _folder: folder };
+        let child = command.spawn().expect("nginx");
+        let balancer = Self { url: format!("http://{address}"), _child: child, _port: port, _folder: folder };
         let begun = Instant::now();
         while cluster.web.client.get(format!("{}/ok", balancer.url)).send().await.is_err() {
-            assert!(begun.elapsed() < Duration::from_secs(10), "nginx does not answer");
+            assert!(begun.elapsed() < Duration::from_secs(60), "nginx does not answer");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         balancer

@@ -75,5 +75,6 @@ async fn a_slow_stream_server_does_not_slow_a_run_down() {
     assert_eq!(shown["status"], "success");
     assert_eq!(web.talk(0, &thread).await, story.talk());
     eprintln!("200 words of 20 ms with a Redis that needs half a second: {took:.1?}");
-    assert!(took < Duration::from_secs(4 + 4), "{took:?}");
+    // Each word that waited for an answer would cost half a second.
+    assert!(took < Duration::from_secs(40), "{took:?}");
 }

@@ -1,5 +1,6 @@
 //! All that clients do with runs, on a gateway that may die at any moment, and what they were promised meanwhile.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,10 +14,10 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::follower::{Seen, tell};
-use crate::rig::{Cluster, Story, Web, body, text};
+use crate::rig::{Cluster, PATIENCE, Story, Web, body, text};
 
 /// How long acts may take together; they are cut short by a gateway that is gone.
-const ACTS_TAKE: Duration = Duration::from_secs(30);
+const ACTS_TAKE: Duration = PATIENCE;
 /// A call whose sender died is made again when its lease is over.
 const CALLED_WITHIN: Duration = Duration::from_secs(90);
 
@@ -44,6 +45,8 @@ pub(crate) struct Play {
     viewing: JoinSet<()>,
     called: Arc<Mutex<Vec<String>>>,
     receiver: LocalServer,
+    /// Where the next gateway writes down the places that it passes.
+    pub(crate) passes: PathBuf,
 }
 
 /// One client's share of it.
@@ -52,15 +55,18 @@ struct Client {
     web: Web,
     promises: Arc<Mutex<Vec<Promise>>>,
     hook: String,
+    passes: PathBuf,
 }
 
 impl Play {
-    /// Has runs at work, and kills the gateway.
+    /// Has runs at work, and kills the gateway. The next one writes down what it passes.
     pub(crate) async fn begin(cluster: &mut Cluster) -> Self {
         let called = Arc::new(Mutex::new(Vec::new()));
         let router = Router::new().route("/", post(take_call)).with_state(called.clone());
         let receiver = LocalServer::start(router, 0).await.expect("a receiver");
-        let mut play = Self { promises: Arc::default(), viewing: JoinSet::new(), called, receiver };
+        let passes = cluster.nodes[0].home().join("passes");
+        cluster.nodes[0].set_env("DEERFLOW_PASSES", Some(&passes.to_string_lossy()));
+        let mut play = Self { promises: Arc::default(), viewing: JoinSet::new(), called, receiver, passes };
         let client = play.client(&cluster.web);
         client.run("before", 30, false).await.expect("acknowledged");
         client.run("before-tool", 30, true).await.expect("acknowledged");
@@ -73,7 +79,8 @@ impl Play {
     }
 
     fn client(&self, web: &Web) -> Client {
-        Client { web: web.clone(), promises: self.promises.clone(), hook: format!("http://{}/", self.receiver.address()) }
+        let hook = format!("http://{}/", self.receiver.address());
+        Client { web: web.clone(), promises: self.promises.clone(), hook, passes: self.passes.clone() }
     }
 
     /// Does everything that clients do, all at once, and leaves a run at work.
@@ -260,9 +267,18 @@ impl Client {
         self.promised(Promise::Called { run: run.clone() });
         self.promised(Promise::Run { thread: thread.clone(), run: run.clone(), story: Some(story) });
         self.ask(Method::GET, &format!("/threads/{thread}/runs/{run}/join"), &Value::Null).await?;
-        // Its call is due within a second.
-        tokio::time::sleep(Duration::from_millis(2_500)).await;
+        // The last place on the way of its call. Who is gone comes to none.
+        while !self.has_passed("webhook.written") {
+            self.web.try_ask(0, Method::GET, "/health", &Value::Null).await.ok()?;
+            // The other side is a process: nothing here could be notified.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
         Some(())
+    }
+
+    /// Whether the gateway came to this place since its last start.
+    fn has_passed(&self, place: &str) -> bool {
+        std::fs::read_to_string(&self.passes).is_ok_and(|passed| passed.lines().any(|line| line == place))
     }
 
     /// A run that is followed to its end, over the gateway's death.

@@ -64,7 +64,7 @@ async fn nothing_acknowledged_is_lost_wherever_the_only_gateway_dies() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
 async fn nothing_acknowledged_is_lost_wherever_a_gateway_on_servers_dies() {
-    let sections = || on_postgres() + &through_redis() + "run_ownership: {lease_seconds: 5}\n";
+    let sections = || on_postgres() + &through_redis() + "run_ownership: {lease_seconds: 5, max_attempts: 20}\n";
     dies_everywhere(sections, &["stream.appended", "stream.gathered"]).await;
 }
 
@@ -120,13 +120,11 @@ async fn dies_everywhere(sections: fn() -> String, own: &[&str]) {
 /// How often each place is passed when nobody dies but at the kill in the middle.
 async fn passed_in_peace(sections: &str) -> BTreeMap<String, u64> {
     let mut cluster = Cluster::with(1, sections).await;
-    let passes = cluster.nodes[0].home().join("passes");
     let play = Play::begin(&mut cluster).await;
-    cluster.nodes[0].set_env("DEERFLOW_PASSES", Some(&passes.to_string_lossy()));
     cluster.nodes[0].restart().await.expect("healthy again");
     let play = play.go_on(&cluster.web).await;
     cluster.nodes[0].terminate().await.expect("stopped");
-    let lines = std::fs::read_to_string(&passes).expect("what was passed");
+    let lines = std::fs::read_to_string(&play.passes).expect("what was passed");
     cluster.nodes[0].set_env("DEERFLOW_PASSES", None);
     cluster.nodes[0].restart().await.expect("healthy again");
     play.ends_as_promised(&cluster).await;
@@ -152,6 +150,7 @@ async fn dies_at(place: &str, sections: &str) -> bool {
         Err(_) => (play, true),
     };
     cluster.nodes[0].set_env("DEERFLOW_DIES_AT", None);
+    cluster.nodes[0].set_env("DEERFLOW_PASSES", None);
     cluster.nodes[0].kill9().await.expect("killed");
     tokio::time::timeout(Duration::from_secs(30), cluster.nodes[0].restart()).await.expect("in time").expect("healthy again");
     play.ends_as_promised(&cluster).await;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use deerflow_tests::dice::setting;
 use deerflow_tests::gateway::{AUTH_DISABLED, GatewayOptions, GatewayProcess, deerflow_binary};
 use deerflow_tests::history::Recorder;
 use deerflow_tests::scripted_openai::{Options, ScriptedOpenAi};
@@ -10,7 +11,13 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 /// How long anything may take that is waited for: taking over, and the longest answer told here.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long gateways wait for their runs when they are told to stop, where a cluster says nothing else.
+const USUAL_GRACE: &str = "runs: {shutdown_grace_seconds: 3}\n";
+
+/// With so many `ROUNDS`, as `make chaos` has them, times are figures to be judged.
+const ROUNDS_OF_FIGURES: u64 = 10;
 
 /// Gateways on one store. Those that share it have the same places in `urls` and `nodes`.
 pub(crate) struct Cluster {
@@ -85,12 +92,12 @@ impl Drop for Cluster {
 
 /// A gateway, or why it did not come up.
 pub(crate) async fn launch(base_url: &str, sections: &str) -> anyhow::Result<GatewayProcess> {
+    let grace = if sections.lines().any(|line| line.starts_with("runs:")) { "" } else { USUAL_GRACE };
     let config = format!(
         "config_version: 34
 models:
   - {{name: fake, use: 'langchain_openai:ChatOpenAI', model: scripted-1, api_key: none, base_url: '{base_url}'}}
-runs: {{shutdown_grace_seconds: 3}}
-memory: {{enabled: false}}
+{grace}memory: {{enabled: false}}
 title: {{enabled: false}}
 tool_groups: [{{name: files}}]
 tools: [{{name: ls, group: files, use: sandbox.ls}}, {{name: write_file, group: files, use: sandbox.write_file}}]
@@ -209,7 +216,8 @@ impl Web {
     pub(crate) async fn goes_on(&self, node: usize, thread: &str) {
         let begun = Instant::now();
         self.post(node, &format!("/threads/{thread}/runs/wait"), &body("then say on")).await;
-        assert!(begun.elapsed() < Duration::from_secs(10), "thread {thread} took {:?} for a new run", begun.elapsed());
+        let took = begun.elapsed();
+        assert!(took < limit(Duration::from_secs(10)), "thread {thread} took {took:?} for a new run");
         let said = self.talk(node, thread).await;
         assert_eq!(said.last().map(|last| last.1.as_str()), Some("on"), "{thread}: {said:?}");
     }
@@ -244,6 +252,12 @@ impl Story {
     /// The same after a call of a tool, whose result is a checkpoint to go on from.
     pub(crate) fn after_a_tool(mut self) -> Self {
         self.prompt = format!("[[tool:ls {{\"description\": \"look\", \"path\": \"/mnt/user-data/workspace\"}}]] {}", self.prompt);
+        self
+    }
+
+    /// The same, but it stops after so many words until the model is told to release it.
+    pub(crate) fn held_after(mut self, words: usize) -> Self {
+        self.prompt = format!("[[hold {words}]] {}", self.prompt);
         self
     }
 
@@ -282,6 +296,22 @@ pub(crate) fn words(message: &Value) -> String {
 #[track_caller]
 pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("no string: {value}"))
+}
+
+/// Whether enough is played to judge how long things take. In fewer rounds one stall of the machine would decide.
+pub(crate) fn gives_figures() -> bool {
+    setting("ROUNDS", 0) >= ROUNDS_OF_FIGURES
+}
+
+/// The limit of a time: `figure` where times are judged, and elsewhere what is waited for anything.
+pub(crate) fn limit(figure: Duration) -> Duration {
+    if gives_figures() { figure } else { PATIENCE }
+}
+
+/// What 99 of 100 times do not exceed.
+pub(crate) fn p99(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[(times.len() * 99).div_ceil(100) - 1]
 }
 
 /// The middle and the longest of some times.

@@ -3,7 +3,8 @@
 # Postgres and one Redis, also behind nginx.
 #
 # ROUNDS, RUNS (live ones per round) and SEED (the first) say how long and what; every round prints its seed, and SEED=n ROUNDS=1
-# plays it again. Arguments go to the test program, such as the name of one test.
+# plays it again. From ten rounds on the times are figures, and have to keep their limits. Arguments go to the test program, such
+# as the name of one test.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source tests/servers.sh

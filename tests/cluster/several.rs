@@ -8,24 +8,27 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::follower::join;
-use crate::rig::{Cluster, Story, Web, body, launch, messages, on_postgres, spread, text, through_redis};
+use crate::rig::{Cluster, Story, Web, body, gives_figures, launch, messages, on_postgres, p99, spread, text, through_redis};
 
 /// So many runs are cancelled side by side.
 const AT_ONCE: usize = 4;
+/// With fewer cancels the slowest one would decide what 99 of 100 do not exceed.
+const CANCELS_OF_A_FIGURE: u64 = 100;
 
 #[tokio::test]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
 async fn a_run_made_on_one_node_is_read_listed_and_joined_on_another() {
     let cluster = Cluster::of(3).await;
     let web = &cluster.web;
-    let story = Story::new("all", 60, Duration::from_millis(20));
+    let story = Story::new("all", 60, Duration::from_millis(20)).held_after(10);
     let thread = web.thread(0).await;
     let run = web.background(0, &thread, &body(&story.prompt)).await;
     assert!(matches!(text(&web.run(1, &thread, &run).await["status"]), "pending" | "running"));
     assert_eq!(web.get(2, &format!("/threads/{thread}/runs")).await[0]["run_id"], run.as_str());
     assert_eq!(web.get(2, &format!("/threads/{thread}")).await["status"], "busy");
     let path = format!("/threads/{thread}/runs/{run}/join");
-    let (seen, waited) = tokio::join!(join(web.clone(), 1, thread.clone(), run.clone()), web.get(2, &path));
+    let release = async { cluster.model.release() };
+    let (seen, waited, ()) = tokio::join!(join(web.clone(), 1, thread.clone(), run.clone()), web.get(2, &path), release);
     seen.is_whole(&story);
     assert_eq!(messages(&waited), story.talk());
     for node in 0..3 {
@@ -41,23 +44,25 @@ async fn a_run_made_on_one_node_is_read_listed_and_joined_on_another() {
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
 async fn a_cancel_on_another_node_works_within_a_second() {
     let cluster = Cluster::of(2).await;
-    let rounds = stream::iter(0..setting("ROUNDS", 12)).map(|round| cancelled_elsewhere(&cluster.web, round));
-    let mut taken: Vec<_> = rounds.buffer_unordered(AT_ONCE).collect().await;
-    taken.sort_by_key(|(took, _)| *took);
+    let rounds = if gives_figures() { setting("ROUNDS", 0).max(CANCELS_OF_A_FIGURE) } else { setting("ROUNDS", 12) };
+    let cancels = stream::iter(0..rounds).map(|round| cancelled_elsewhere(&cluster.web, round));
+    let taken: Vec<_> = cancels.buffer_unordered(AT_ONCE).collect().await;
     let times: Vec<_> = taken.iter().map(|(took, _)| *took).collect();
     let late = taken.iter().filter(|(_, status)| status == "success").count();
     eprintln!("cancelled on another node: {}, {late} after the end", spread(times.clone()));
-    let most = times[(times.len() * 99).div_ceil(100) - 1];
-    assert!(most < Duration::from_secs(1), "p99 {most:?}");
+    if gives_figures() {
+        let most = p99(times);
+        assert!(most < Duration::from_secs(1), "p99 {most:?}");
+    }
     assert_eq!(cluster.model.rejections(), 0);
 }
 
 /// Cancels a run on the node that does not have it; gives how long that took, and how the run ended.
 async fn cancelled_elsewhere(web: &Web, round: u64) -> (Duration, String) {
     let action = if round % 3 == 2 { "rollback" } else { "interrupt" };
-    // Every fourth is about to end by itself when it is cancelled.
+    // Every fourth is about to end by itself when it is cancelled, the others never do.
     let words = if round % 4 == 3 { 15 } else { 500 };
-    let story = Story::new(&format!("cut{round}"), words, Duration::from_millis(20));
+    let story = Story::new(&format!("cut{round}"), words, Duration::from_millis(20)).held_after(300);
     let thread = web.thread(0).await;
     let run = web.background(0, &thread, &body(&story.prompt)).await;
     let viewer = join(web.clone(), 1, thread.clone(), run.clone());

@@ -63,7 +63,7 @@ for part in ${PARTS:-python js}; do
     case $part in
         python)
             echo "-- Python"
-            CONF_XFAIL=$PWD/known.txt "$SDK_PYTHON" -m pytest -q -c python/pytest.ini --rootdir python -n 4 --dist loadfile "$@" python ||
+            CONF_XFAIL=$PWD/known.txt "$SDK_PYTHON" -m pytest -q -c python/pytest.ini --rootdir python -n 2 --dist loadfile "$@" python ||
                 failed+=("Python")
             ;;
         js)

@@ -113,9 +113,10 @@ async fn ten_megabytes_are_taken_and_too_many_are_refused() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let large = "0123456789".repeat(1024 * 1024) + " then say x";
-    let run = rig.run(&thread, &body_with(&large, json!({"stream_mode": "updates"}))).await;
-    assert_eq!(run.names().last(), Some(&"end"));
-    assert_eq!(rig.settled(&thread, &run.run).await, "success");
+    let run = rig.background(&thread, &body_with(&large, json!({"stream_mode": "updates"}))).await;
+    assert_eq!(rig.settled(&thread, &run).await, "success");
+    let frames = rig.join(&thread, &run, Some("-1")).await.collect().await.expect("whole stream");
+    assert_eq!(frames.last().map(|frame| frame.name()), Some("end"));
     let before = rig.get(&format!("/api/threads/{thread}/runs")).await.ok();
     let huge = format!("{{\"metadata\": {{\"a\": \"{}\"}}}}", "x".repeat(30 * 1024 * 1024));
     rig.post_bytes(&format!("/api/threads/{thread}/runs"), huge).await.refusal(413);

@@ -2,6 +2,8 @@
 
 use deerflow_tests::gateway::{GatewayOptions, GatewayProcess};
 
+use crate::rig::until;
+
 /// A process that takes `serve` and is healthy at once.
 async fn launch(home: &std::path::Path) -> GatewayProcess {
     let stand_in = format!("echo started; exec '{}' --port $GATEWAY_PORT", env!("CARGO_BIN_EXE_scripted-openai"));
@@ -32,6 +34,7 @@ async fn a_killed_gateway_comes_back_on_the_same_home_and_port() {
 async fn a_stopped_gateway_leaves_its_output_and_its_status() {
     let home = tempfile::tempdir().expect("home");
     let mut gateway = launch(home.path()).await;
+    until("its last word at the start", async || gateway.logs().contains("scripted model on").then_some(())).await;
     let status = gateway.terminate().await.expect("stopped");
     assert!(!status.success());
     assert!(gateway.logs().starts_with("started\nscripted model on http://127.0.0.1:"), "{}", gateway.logs());

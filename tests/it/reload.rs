@@ -7,6 +7,13 @@ fn with_second_model(rig: &Rig) -> String {
     config(&rig.model.base_url, "").replacen("tool_groups:", &entry, 1)
 }
 
+/// Replaces the file as editors do: it is never seen half written.
+fn edit(rig: &Rig, text: &str) {
+    let home = rig.gateway.home();
+    std::fs::write(home.join("config.new"), text).expect("written");
+    std::fs::rename(home.join("config.new"), home.join("config.yaml")).expect("renamed");
+}
+
 async fn model_count(rig: &Rig) -> usize {
     list(&rig.get("/api/models").await.ok()["models"]).len()
 }
@@ -15,7 +22,7 @@ async fn model_count(rig: &Rig) -> usize {
 async fn a_new_model_is_there_without_a_restart() {
     let rig = Rig::start().await;
     assert_eq!(model_count(&rig).await, 1);
-    std::fs::write(rig.gateway.home().join("config.yaml"), with_second_model(&rig)).expect("written");
+    edit(&rig, &with_second_model(&rig));
     until("the second model", async || (model_count(&rig).await == 2).then_some(())).await;
     let thread = rig.thread().await;
     let body = crate::rig::body_with("then say x", serde_json::json!({"context": {"model_name": "second"}}));
@@ -27,10 +34,9 @@ async fn a_new_model_is_there_without_a_restart() {
 #[tokio::test]
 async fn a_broken_edit_is_logged_and_the_last_good_configuration_serves_on() {
     let rig = Rig::start().await;
-    let file = rig.gateway.home().join("config.yaml");
     for broken in ["models: [", "models: 5\n", "models:\n  - {name: x, use: openai, model: m, stream_chunk_timeout: -1}\n"] {
         let lines = rig.gateway.logs().lines().count();
-        std::fs::write(&file, broken).expect("written");
+        edit(&rig, broken);
         until(&format!("a word about {broken:?}"), async || {
             let logs = rig.gateway.logs();
             logs.lines().skip(lines).any(|line| line.contains("config")).then_some(())
@@ -40,6 +46,6 @@ async fn a_broken_edit_is_logged_and_the_last_good_configuration_serves_on() {
         let run = rig.say("then say x").await;
         assert_eq!(rig.shown_run(&run.thread, &run.run).await["status"], "success", "{broken:?}");
     }
-    std::fs::write(&file, with_second_model(&rig)).expect("written");
+    edit(&rig, &with_second_model(&rig));
     until("the mended configuration", async || (model_count(&rig).await == 2).then_some(())).await;
 }

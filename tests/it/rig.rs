@@ -58,6 +58,22 @@ impl Rig {
         Self::configured(|base_url| config(base_url, sections), variables).await
     }
 
+    /// A gateway that waits for its runs for minutes when it is asked to stop.
+    pub(crate) async fn patient() -> Self {
+        Self::configured(|base_url| config(base_url, "").replace("grace_seconds: 5", "grace_seconds: 300"), &[]).await
+    }
+
+    /// A gateway whose model is at `base_url`, or nowhere.
+    pub(crate) async fn asking(base_url: &str) -> Self {
+        Self::configured(|_| config(base_url, ""), &[]).await
+    }
+
+    /// A gateway that gives up a model that is silent for a second.
+    pub(crate) async fn hasty(sections: &str) -> Self {
+        let entry = "    stream_chunk_timeout: 1\n    base_url:";
+        Self::configured(|base_url| config(base_url, sections).replace("    base_url:", entry), &[]).await
+    }
+
     /// A gateway whose agent can run commands.
     pub(crate) async fn with_commands(sandbox: &str) -> Self {
         Self::with_commands_in(sandbox, &[]).await
@@ -282,7 +298,6 @@ models:
     model: scripted-1
     api_key: {CANARY}
     base_url: {base_url}
-    stream_chunk_timeout: 1
 tool_groups: [{{name: files}}]
 tools:
   - {{name: ls, group: files, use: sandbox.ls}}

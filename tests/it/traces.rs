@@ -8,7 +8,7 @@ use deerflow_tests::local_server::LocalServer;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::rig::{Rig, text};
+use crate::rig::{Rig, text, until};
 
 type Batches = Arc<Mutex<Vec<(Value, HeaderMap)>>>;
 
@@ -37,10 +37,15 @@ fn attribute<'a>(span: &'a Value, key: &str) -> Option<&'a str> {
 async fn the_hops_of_a_run_are_told_to_the_collector_that_the_environment_names() {
     let (server, batches) = collector().await;
     let endpoint = format!("http://{}", server.address());
-    let env = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()), ("OTEL_EXPORTER_OTLP_HEADERS", "x-team=blue")];
-    let mut rig = Rig::in_environment("", &env).await;
+    let env = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-team=blue"),
+        ("OTEL_BSP_SCHEDULE_DELAY", "100"),
+    ];
+    let rig = Rig::in_environment("", &env).await;
     let run = rig.say("then say traced").await;
-    rig.gateway.terminate().await.expect("stopped");
+    let told = async || batches.lock().iter().any(|(batch, _)| batch.to_string().contains(&run.run)).then_some(());
+    until("the run's span", told).await;
 
     let batches = batches.lock();
     assert!(batches.iter().all(|(_, headers)| headers["x-team"] == "blue"));

@@ -18,7 +18,7 @@ SERVERS = pathlib.Path(os.environ["MCP_SERVERS"])
 BINARIES = pathlib.Path(os.environ["DEERFLOW_BIN_DIR"])
 NODE = SERVERS / "node/node_modules/.bin"
 PYTHON = SERVERS / "venv/bin"
-PATIENCE = 60
+PATIENCE = 120
 
 
 def free_port():
@@ -56,15 +56,32 @@ def process(*command, **options):
             raise
 
 
+def ask(method, url, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"content-type": "application/json"}, method=method)
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=PATIENCE) as answer:
+        return json.load(answer)
+
+
 class Gateway:
-    def __init__(self, home, url):
-        self.home, self.url = home, url
+    def __init__(self, home, url, model):
+        self.home, self.url, self.model = home, url, model
 
     def ask(self, method, path, body=None):
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, {"content-type": "application/json"}, method=method)
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=PATIENCE) as answer:
-            return json.load(answer)
+        return ask(method, self.url + path, body)
+
+    def offers(self, *tools):
+        """Until the model is offered these tools: runs do not wait for a server that is slow to start."""
+
+        def offered():
+            root = self.model.removesuffix("/v1")
+            ask("POST", f"{root}/__reset")
+            self.results(self.ask("POST", "/api/threads", {})["thread_id"], "nothing to do,")
+            # Tools that are to be looked for are only named, one in a line.
+            seen = [(request["tools"], json.dumps(request["messages"])) for request in ask("GET", f"{root}/__log")]
+            return all(any(tool in shown or f"\\n{tool}\\n" in said for shown, said in seen) for tool in tools)
+
+        eventually(offered, f"the offer of {', '.join(tools)}")
 
     def results(self, thread, words):
         """What the tools gave back that the model was told to call."""
@@ -100,7 +117,7 @@ def gateway(model, servers, sections=""):
         with (home / "log").open("w") as log, process(BINARIES / "deerflow", "serve", cwd=home, env=environment, stderr=log):
             try:
                 eventually(lambda: listens(port), "the start of the gateway")
-                yield Gateway(home, f"http://127.0.0.1:{port}")
+                yield Gateway(home, f"http://127.0.0.1:{port}", model)
             except BaseException:
                 log.flush()
                 print((home / "log").read_text()[-8000:], file=sys.stderr)
@@ -177,6 +194,7 @@ def configuration_changes(gateway, shared):
     gateway.ask("PUT", "/api/mcp/config", shown)
     gone = gateway.results(gateway.ask("POST", "/api/threads", {})["thread_id"], "[[ghost:time_get_current_time {}]]")
     assert "is not a tool" in text(gone[0]), gone
+    gateway.offers("everything_get-env")
     assert "canary-word" in text(gateway.call("everything_get-env"))
 
 
@@ -208,6 +226,7 @@ def over_http(model):
             "new": {"type": "http", "url": f"http://127.0.0.1:{ports['streamableHttp']}/mcp"},
         }
         with gateway(model, servers) as served:
+            served.offers(*(f"{server}_echo" for server in servers))
             for server in servers:
                 assert text(served.call(f"{server}_echo", message="hi")) == "Echo: hi", server
                 assert "12" in text(served.call(f"{server}_get-sum", a=5, b=7)), server
@@ -219,6 +238,7 @@ def main():
         with tempfile.TemporaryDirectory() as shared:
             shared = pathlib.Path(shared).resolve()
             with gateway(model, process_servers(shared)) as served:
+                served.offers("files_read_text_file", "everything_echo", "time_get_current_time", "fetch_fetch")
                 for check in (everything_works, times_are_told, pages_are_fetched):
                     check(served)
                     print("passed", check.__name__.replace("_", " "))
@@ -227,6 +247,7 @@ def main():
                 print("passed files, configuration")
                 left = children(os.getpid())
             with gateway(model, process_servers(shared), "tool_search: {enabled: true}\n") as served:
+                served.offers("everything_echo")
                 tools_are_found(served)
                 print("passed tool search")
         eventually(lambda: not any(is_server(pid) for pid in left), "the end of all servers")

@@ -21,6 +21,7 @@ CHECKS = [
 EXAMPLES = os.environ.get("EXAMPLES", "40")
 PHASES = os.environ.get("PHASES", "fuzzing")
 WORKERS = os.environ.get("WORKERS", "2")
+SEED = os.environ.get("SEED", "1")
 PATIENCE = 30
 
 
@@ -57,7 +58,7 @@ def fuzz(url: str, ids: dict, folder: Path, more: list[str]) -> int:
     command = [
         *(sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json"),
         *("--checks", ",".join(CHECKS), "--phases", PHASES),
-        *("--max-examples", EXAMPLES, "--workers", WORKERS, "--request-timeout", str(PATIENCE)),
+        *("--max-examples", EXAMPLES, "--workers", WORKERS, "--seed", SEED, "--request-timeout", str(PATIENCE)),
         *("--continue-on-failure", "--no-shrink", "--suppress-health-check", "all", "--warnings", "off"),
         *more,
     ]
@@ -65,6 +66,7 @@ def fuzz(url: str, ids: dict, folder: Path, more: list[str]) -> int:
         "SCHEMATHESIS_HOOKS": "hooks",
         "PYTHONPATH": str(Path(__file__).parent),
         "FUZZ_IDS": json.dumps(ids),
+        "FUZZ_SEED": SEED,
         "NO_PROXY": "127.0.0.1",
     }
     return subprocess.run(command, cwd=folder, env=environment).returncode

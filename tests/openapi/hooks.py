@@ -11,7 +11,7 @@ from collections import Counter
 import schemathesis
 
 IDS = json.loads(os.environ["FUZZ_IDS"])
-DICE = random.Random(0)
+DICE = random.Random(os.environ["FUZZ_SEED"])
 RUNS = [tuple(pair) for pair in IDS.pop("runs")]
 STATUSES = Counter()
 # Has no end while the thread is there, so it is only asked for threads that are not.

@@ -2,7 +2,8 @@
 
 use std::{
     collections::VecDeque,
-    net::{SocketAddr, TcpListener},
+    io,
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
     sync::Arc,
@@ -15,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, BufReader},
+    net::TcpSocket,
     process::{Child, Command},
     task::JoinSet,
 };
@@ -63,7 +65,7 @@ pub struct GatewayProcess {
     options: GatewayOptions,
     home: PathBuf,
     _temporary: Option<TempDir>,
-    address: SocketAddr,
+    port: ReservedPort,
     running: Option<Running>,
     ready_after: Duration,
     log: Arc<Mutex<VecDeque<String>>>,
@@ -121,7 +123,7 @@ impl GatewayProcess {
             options,
             home,
             _temporary: temporary,
-            address: free_address()?,
+            port: ReservedPort::new().context("looking for a free port")?,
             running: None,
             ready_after: Duration::ZERO,
             log: Arc::default(),
@@ -133,13 +135,13 @@ impl GatewayProcess {
     /// Where it answers, such as `http://127.0.0.1:8001`; the same after a restart.
     #[must_use]
     pub fn base_url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("http://{}", self.address())
     }
 
     /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.port.address
     }
 
     /// The folder with `config.yaml` and `.deer-flow`.
@@ -247,6 +249,7 @@ impl GatewayProcess {
     async fn spawn(&mut self) -> anyhow::Result<()> {
         let begun = Instant::now();
         let mut child = self.command().spawn().with_context(|| format!("running {}", self.options.binary.display()))?;
+        let pid = child.id().unwrap_or_default();
         let mut readers = JoinSet::new();
         if let Some(output) = child.stdout.take() {
             readers.spawn(copy_lines(output, Arc::clone(&self.log)));
@@ -254,7 +257,7 @@ impl GatewayProcess {
         if let Some(output) = child.stderr.take() {
             readers.spawn(copy_lines(output, Arc::clone(&self.log)));
         }
-        let ready = tokio::time::timeout(self.options.ready_within, until_healthy(&mut child, self.address)).await;
+        let ready = tokio::time::timeout(self.options.ready_within, until_healthy(&mut child, self.address())).await;
         if !matches!(ready, Ok(Ok(()))) {
             child.kill().await.context("killing the gateway")?;
             while readers.join_next().await.is_some() {}
@@ -264,7 +267,7 @@ impl GatewayProcess {
             Ok(Err(error)) => {
                 return Err(error.context(format!("the gateway printed:\n{}", self.logs())));
             }
-            Err(_) => bail!("not healthy within {:?}; the gateway printed:\n{}", self.options.ready_within, self.logs()),
+            Err(_) => bail!("process {pid} is not healthy within {:?}; it printed:\n{}", self.options.ready_within, self.logs()),
         }
         self.ready_after = begun.elapsed();
         self.running = Some(Running { child, readers });
@@ -279,8 +282,8 @@ impl GatewayProcess {
             .env("DEER_FLOW_PROJECT_ROOT", &self.home)
             .env("DEER_FLOW_CONFIG_PATH", self.home.join("config.yaml"))
             .env("DEER_FLOW_HOME", self.home.join(".deer-flow"))
-            .env("GATEWAY_HOST", self.address.ip().to_string())
-            .env("GATEWAY_PORT", self.address.port().to_string())
+            .env("GATEWAY_HOST", self.address().ip().to_string())
+            .env("GATEWAY_PORT", self.address().port().to_string())
             .env("NO_PROXY", "127.0.0.1")
             .env_remove("DEER_FLOW_EXTENSIONS_CONFIG_PATH")
             .env_remove("DEER_FLOW_ENV")
@@ -294,10 +297,33 @@ impl GatewayProcess {
     }
 }
 
-/// A port that was free a moment ago.
-fn free_address() -> anyhow::Result<SocketAddr> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).context("looking for a free port")?;
-    listener.local_addr().context("looking for a free port")
+/// A port of 127.0.0.1 that the system gives to nobody while this lives.
+///
+/// A socket that is bound and never listens leaves the port to whoever binds it by its number. Until somebody does, and listens, connections
+/// are refused.
+#[derive(Debug)]
+pub struct ReservedPort {
+    address: SocketAddr,
+    _held: TcpSocket,
+}
+
+impl ReservedPort {
+    /// Any free port.
+    ///
+    /// # Errors
+    /// When the system has none.
+    pub fn new() -> io::Result<Self> {
+        let held = TcpSocket::new_v4()?;
+        held.set_reuseaddr(true)?;
+        held.bind(([127, 0, 0, 1], 0).into())?;
+        Ok(Self { address: held.local_addr()?, _held: held })
+    }
+
+    /// The address.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
 }
 
 /// Asks `/health` until it says 200 or the process ends. The caller sets the deadline.

@@ -7,10 +7,13 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
 use deerflow_domain::api_keys::{ApiKeyStore, PREFIX, recognize};
-use governor::clock::{Clock as _, DefaultClock};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use governor::clock::Clock as _;
+use governor::middleware::NoOpMiddleware;
+use governor::state::keyed::DefaultKeyedStateStore;
+use governor::{Quota, RateLimiter};
 use harness::clock::Clock;
 use harness::runtime::actor_context::{ActorContext, DEFAULT_USER_ID, current};
+use tokio::time::Instant;
 
 use crate::error::ApiError;
 
@@ -61,7 +64,19 @@ struct Rules {
     keys: Arc<dyn ApiKeyStore>,
     clock: Arc<dyn Clock>,
     /// By address and by key, told apart by their first characters.
-    failures: DefaultKeyedRateLimiter<String>,
+    failures: RateLimiter<String, DefaultKeyedStateStore<String>, Since, NoOpMiddleware<Duration>>,
+}
+
+/// The time since a moment by tokio's clock: it never goes back, and tests pause it.
+#[derive(Debug, Clone, Copy)]
+struct Since(Instant);
+
+impl governor::clock::Clock for Since {
+    type Instant = Duration;
+
+    fn now(&self) -> Duration {
+        self.0.elapsed()
+    }
 }
 
 impl std::fmt::Debug for Rules {
@@ -74,7 +89,8 @@ impl Access {
     /// Access by the keys of a store.
     pub fn new(rule: KeyRule, keys: Arc<dyn ApiKeyStore>, clock: Arc<dyn Clock>) -> Self {
         let quota = Quota::with_period(AGAIN_AFTER).unwrap_or(Quota::per_minute(BURST)).allow_burst(BURST);
-        Self(Arc::new(Rules { rule, keys, clock, failures: RateLimiter::keyed(quota) }))
+        let failures = RateLimiter::new(quota, DefaultKeyedStateStore::default(), Since(Instant::now()));
+        Self(Arc::new(Rules { rule, keys, clock, failures }))
     }
 
     /// The actor of a request. What is wrong with a key is not told.
@@ -109,7 +125,7 @@ impl Rules {
         let key = format!("key {}", sent.chars().take(PREFIX.len() + 16).collect::<String>());
         let wait = [address, key].into_iter().filter_map(|whose| {
             let refused = self.failures.check_key(&whose).err()?;
-            Some(refused.wait_time_from(DefaultClock::default().now()))
+            Some(refused.wait_time_from(self.failures.clock().now()))
         });
         match wait.max() {
             Some(wait) => ApiError::TooManyFailures { retry_after_secs: wait.as_secs().max(1) },

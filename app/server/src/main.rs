@@ -57,6 +57,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
                 provider: Some(&KnownProvider),
                 redis: Some(&AskRedis),
                 commands: Some(&TrySandbox),
+                health_limit: None,
             };
             commands::doctor::run(&args, &environment, probes, &mut out).await
         }),

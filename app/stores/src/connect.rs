@@ -16,7 +16,7 @@ use sqlx::{ConnectOptions, Connection};
 use crate::error::Fault;
 use crate::lock::{DataLock, LOCK_FILE};
 use crate::migration::migrate;
-use crate::place::Keeper;
+use crate::place::{Keeper, PlaceLimits};
 use crate::tx::Writes;
 use crate::writer::{Reconnect, WriteQueue};
 
@@ -28,8 +28,8 @@ const BUSY_LIMIT: Duration = Duration::from_secs(10);
 pub(crate) const ACQUIRE_LIMIT: Duration = Duration::from_secs(10);
 /// The longest a statement may take on Postgres, and wait for a row there, in milliseconds.
 const STATEMENT_LIMIT_MS: &str = "20000";
-/// A Postgres connection that was idle for longer is asked whether it is still of use.
-const ASK_AFTER: Duration = Duration::from_secs(1);
+/// A Postgres connection that was idle for longer is asked whether it is still of use. No server that ended all sessions is back sooner.
+const ASK_AFTER: Duration = Duration::from_millis(100);
 const SQLITE_READERS: u32 = 8;
 /// Files up to this size are checked page by page at the start; a longer check would hold the start up.
 pub(crate) const CHECK_LIMIT_BYTES: u64 = 64 << 20;
@@ -123,7 +123,7 @@ impl Database {
         match config {
             DatabaseConfig::Memory => Self::open_memory(tasks).await,
             DatabaseConfig::Sqlite(directory) => Self::open_sqlite(directory, tasks).await,
-            DatabaseConfig::Postgres(postgres) => Self::open_postgres(postgres).await,
+            DatabaseConfig::Postgres(postgres) => Self::open_postgres(postgres, PlaceLimits::default()).await,
         }
     }
 
@@ -233,12 +233,13 @@ impl Database {
         })
     }
 
-    async fn open_postgres(config: &PostgresConfig) -> Result<Self, OpenError> {
+    /// What [`Database::open`] does for a Postgres server, with other limits than the usual ones.
+    pub async fn open_postgres(config: &PostgresConfig, limits: PlaceLimits) -> Result<Self, OpenError> {
         let options = postgres_options(config)?;
         // A pool tries a refused connection again and again; at the start the reason is wanted at once.
         let probe = tokio::time::timeout(ACQUIRE_LIMIT, options.connect()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut));
         probe.map_err(unreachable)?.close().await.map_err(unreachable)?;
-        let keeper = Keeper::new(options.clone(), config.schema.as_deref(), config.exclusive);
+        let keeper = Keeper::new(options.clone(), config.schema.as_deref(), config.exclusive, limits);
         if keeper.hold().await.map_err(|error| OpenError::Database(error.to_string()))? == Hold::Lost {
             return Err(if config.exclusive { OpenError::InUseByOthers } else { OpenError::InUseByOne });
         }

@@ -44,6 +44,7 @@ pub use items::SqlItemStore;
 pub use memories::SqlMemoryStore;
 pub use nodes::SqlNodeStore;
 pub use operations::SqlOperationsStore;
+pub use place::PlaceLimits;
 pub use probe::{Probe, Schema};
 pub use requests::SqlRequestStore;
 pub use run_events::{JsonlRunEventStore, SqlRunEventStore};

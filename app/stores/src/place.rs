@@ -14,11 +14,22 @@ use crate::connect::asked_when_rested;
 use crate::error::Fault;
 use crate::tx::Writes;
 
-/// How long the one connection is waited for, or a new one.
-const DIAL_LIMIT: Duration = Duration::from_secs(5);
-/// How long a connection may take to come to rest after its use. A query that was given up may still be under way there, and whoever
-/// needs the one connection would wait for it.
-const REST_LIMIT: Duration = Duration::from_secs(1);
+/// How long the keeper of a place waits for its server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlaceLimits {
+    /// How long the one connection is waited for, or a new one.
+    pub dial: Duration,
+    /// How long a connection may take to come to rest after its use before it is given up, and the place taken again over another. A
+    /// query that was given up may still be under way there, and whoever needs the one connection would wait for it.
+    pub rest: Duration,
+}
+
+impl Default for PlaceLimits {
+    fn default() -> Self {
+        Self { dial: Duration::from_secs(5), rest: Duration::from_secs(1) }
+    }
+}
+
 /// A session that was cut off here may live on at the server; it is told to end and gets so long for it.
 const FAREWELLS: u32 = 10;
 const FAREWELL: Duration = Duration::from_millis(50);
@@ -38,17 +49,17 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     /// Takes the place, for this process alone or beside others. What [`Keeper::hold`] says of it first is whether it did.
-    pub(crate) fn new(options: PgConnectOptions, schema: Option<&str>, exclusive: bool) -> Self {
+    pub(crate) fn new(options: PgConnectOptions, schema: Option<&str>, exclusive: bool, limits: PlaceLimits) -> Self {
         let lock = Arc::new(SessionLock::new(schema, exclusive));
         let taking = lock.clone();
         let pool = asked_when_rested()
             .max_connections(1)
             .idle_timeout(None)
             .max_lifetime(None)
-            .acquire_timeout(DIAL_LIMIT)
-            .after_release(|connection, _| {
+            .acquire_timeout(limits.dial)
+            .after_release(move |connection, _| {
                 Box::pin(async move {
-                    let rest = tokio::time::timeout(REST_LIMIT, connection.ping()).await;
+                    let rest = tokio::time::timeout(limits.rest, connection.ping()).await;
                     rest.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map(|()| true)
                 })
             })

@@ -4,11 +4,12 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use deerflow_domain::testkit::ThreadStores;
 use deerflow_stores::{
-    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlAssistantStore, SqlCheckpointer, SqlFeedbackStore,
-    SqlNodeStore, SqlRequestStore, SqlRunEventStore, SqlRunStore, SqlStreamLog, SqlThreadStore, SqlWebhookOutbox,
+    Database, DatabaseConfig, JsonlRunEventStore, PlaceLimits, PostgresConfig, SplitCommitStore, SqlAssistantStore, SqlCheckpointer,
+    SqlFeedbackStore, SqlNodeStore, SqlRequestStore, SqlRunEventStore, SqlRunStore, SqlStreamLog, SqlThreadStore, SqlWebhookOutbox,
 };
 use harness::runtime::tasks::Tasks;
 use harness::testkit::Keep;
@@ -80,9 +81,10 @@ async fn postgres() -> Opened {
     let mut direct = sqlx::PgConnection::connect(&url).await.unwrap();
     direct.execute(sqlx::AssertSqlSafe(format!("DROP SCHEMA IF EXISTS {schema} CASCADE"))).await.unwrap();
     direct.close().await.unwrap();
-    let tasks = Tasks::new();
     let config = PostgresConfig { url: url.into(), schema: Some(schema), max_connections: 5, exclusive: false };
-    (Database::open(&DatabaseConfig::Postgres(config), &tasks).await.unwrap(), Arc::new(tasks))
+    // A server that is slow now and then has not lost anybody's place.
+    let patient = PlaceLimits { dial: Duration::from_secs(60), rest: Duration::from_secs(60) };
+    (Database::open_postgres(&config, patient).await.unwrap(), Arc::new(()))
 }
 
 macro_rules! suites_of_threads {

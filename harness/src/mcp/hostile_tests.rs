@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
@@ -58,17 +59,37 @@ async fn no_answer_shows_where_a_program_starts() {
 
 #[tokio::test]
 async fn calls_that_come_at_once_share_a_start_that_fails() {
-    let first = r#"if [ -f "$AT" ]; then echo x >> "$AT.starts"; sleep 1000; fi; : > "$AT""#;
-    let mut entry = Does { first, ..Does::default() }.within("session_init_timeout", 1.0);
+    let first = r#"if [ -f "$AT" ]; then echo x >> "$AT.starts"; exit 1; fi; : > "$AT""#;
+    let mut entry = Does { first, ..Does::default() }.entry();
     let place = tempfile::tempdir().unwrap();
     entry["env"] = json!({"AT": place.path().join("at")});
     let bench = Bench::with(json!({"a": entry}));
     assert_eq!(bench.names().await, ["a_pid"]);
+    let answers = join_all((0..5).map(|_| bench.call("a_pid", json!({})))).await;
+    let errors: Vec<String> = answers.into_iter().map(Result::unwrap_err).collect();
+    assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
+    assert_eq!(std::fs::read_to_string(place.path().join("at.starts")).unwrap(), "x\n");
+}
+
+#[tokio::test]
+async fn calls_whose_start_hangs_end_in_time() {
+    // Its tools are looked for where no thread is, so only calls meet this.
+    let first = r#"case "$(pwd)" in */threads/*) sleep 1000 ;; esac"#;
+    let bench = Bench::with(json!({"a": Does { first, ..Does::default() }.entry()}));
+    assert_eq!(bench.names().await, ["a_pid"]);
+    tokio::time::pause();
     let began = Instant::now();
     let answers = join_all((0..5).map(|_| bench.call("a_pid", json!({})))).await;
-    assert!(answers.iter().all(|answer| answer.as_ref().unwrap_err().contains("did not start and greet within 1 s")), "{answers:?}");
-    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
-    assert_eq!(std::fs::read_to_string(place.path().join("at.starts")).unwrap(), "x\n");
+    assert!(answers.iter().all(|answer| answer.as_ref().unwrap_err().contains("did not start and greet within 60 s")), "{answers:?}");
+    assert!(began.elapsed() < Duration::from_secs(61), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_long_for_the_tools_of_a_server_that_hangs() {
+    let bench = Bench::with(json!({"stuck": Does { first: HANG, ..Does::default() }.within("session_init_timeout", 1000.0)}));
+    let began = Instant::now();
+    assert_eq!(bench.names().await, Vec::<String>::new());
+    assert!(began.elapsed() < Duration::from_secs(11), "{:?}", began.elapsed());
 }
 
 #[tokio::test]
@@ -84,27 +105,30 @@ async fn a_server_that_fails_at_any_step_of_its_start_costs_only_its_own_tools()
         "others": Does { greet: r#"id=4711; answer '{}'"#, ..does }.within("session_init_timeout", 0.3),
         "listless": Does { list: HANG, ..does }.within("session_init_timeout", 0.5),
         "cut": Does { list: "exit 0", ..does }.entry(),
-        "endless": Does { list: r#"answer '{"tools":[],"nextCursor":"more"}'"#, ..does }.entry(),
+        "endless": Does { list: r#"answer '{"tools":[],"nextCursor":"more"}'"#, ..does }.within("session_init_timeout", 5.0),
         "broken": {"type": "http"},
         "good": good(),
     }));
     let began = Instant::now();
     assert_eq!(bench.names().await, ["good_pid"]);
-    assert!(began.elapsed() < Duration::from_secs(11));
-    let again = Instant::now();
-    assert_eq!(bench.names().await, ["good_pid"], "nobody waits for a server that failed");
-    assert!(again.elapsed() < Duration::from_millis(500));
+    assert!(began.elapsed() < Duration::from_secs(100));
+    until("nobody looks any more", || bench.tasks.alive() == 0).await;
+    assert_eq!(bench.names().now_or_never().expect("nobody waits for a server that failed"), ["good_pid"]);
 }
 
 #[tokio::test]
 async fn a_call_that_hangs_ends_in_time_and_its_process_is_not_used_again() {
-    let call = r#"case "$line" in *hang*) sleep 1000 ;; *) answer "{\"content\":[{\"type\":\"text\",\"text\":\"$$\"}]}" ;; esac"#;
-    let bench = Bench::with(json!({"a": Does { call, ..Does::default() }.within("tool_call_timeout", 0.5)}));
-    let first = bench.text("a_pid").await;
-    let error = bench.call("a_pid", json!({"do": "hang"})).await.unwrap_err();
-    assert_eq!(error, "Error: the MCP server a could not do this: it did not answer within 0.5 s.");
-    until("the process was killed", || !is_alive(&first)).await;
-    assert_ne!(bench.text("a_pid").await, first);
+    let does = Does { first: "echo $$ >> pids", call: HANG, ..Does::default() };
+    let bench = Bench::with(json!({"a": does.within("tool_call_timeout", 0.5)}));
+    let file = bench.home.path().join("users/ann/threads/thread/mcp/a/pids");
+    let pids = || -> Vec<String> { std::fs::read_to_string(&file).unwrap().lines().map(str::to_owned).collect() };
+    for calls in [1, 2] {
+        let error = bench.call("a_pid", json!({})).await.unwrap_err();
+        assert_eq!(error, "Error: the MCP server a could not do this: it did not answer within 0.5 s.");
+        assert_eq!(pids().len(), calls, "each call has a process of its own");
+        until("the process was killed", || pids().iter().all(|pid| !is_alive(pid))).await;
+    }
+    assert_ne!(pids()[0], pids()[1]);
 }
 
 #[tokio::test]
@@ -179,10 +203,10 @@ async fn what_a_call_may_give_back_is_bounded() {
     let does = Does::default();
     let line = r#"printf '{"jsonrpc":"2.0","id":%s,"result":"' "$id"; head -c 100000000 /dev/zero | tr '\0' x"#;
     let bench = Bench::with(json!({
-        "line": Does { call: line, ..does }.within("tool_call_timeout", 60.0),
-        "lines": Does { call: "yes '{ nonsense'", ..does }.entry(),
-        "notes": Does { call: r#"yes '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}'"#, ..does }.within("tool_call_timeout", 60.0),
-        "errors": Does { call: "yes complaint >&2", ..does }.entry(),
+        "line": Does { call: line, ..does }.entry(),
+        "lines": Does { call: "yes '{ nonsense'", ..does }.within("tool_call_timeout", 5.0),
+        "notes": Does { call: r#"yes '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}'"#, ..does }.entry(),
+        "errors": Does { call: "yes complaint >&2", ..does }.within("tool_call_timeout", 5.0),
         "dead": Does { call: "exit 1", ..does }.entry(),
         "wrong": Does { call: r#"answer '{"unheard":"of"}'"#, ..does }.entry(),
         "good": good(),
@@ -229,15 +253,13 @@ async fn announced_changes_are_looked_at_and_storms_are_not() {
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(6)).await;
     tokio::time::resume();
-    let began = Instant::now();
-    assert_eq!(bench.names().await, ["a_pid"]);
-    assert!(began.elapsed() < Duration::from_millis(500), "nobody waits for a server whose tools are known");
+    assert_eq!(bench.names().now_or_never().expect("nobody waits for a server whose tools are known"), ["a_pid"]);
     let renewed = async {
         while bench.names().await != ["a_new"] {
             tokio::time::sleep(Duration::from_millis(20)).await
         }
     };
-    timeout(Duration::from_secs(10), renewed).await.unwrap();
+    timeout(Duration::from_secs(60), renewed).await.unwrap();
 }
 
 #[tokio::test]
@@ -263,8 +285,9 @@ async fn secrets_of_a_server_are_told_to_nobody_else() {
 
 #[tokio::test]
 async fn the_end_of_the_process_waits_for_no_server() {
-    let bench = Bench::with(json!({"a": good(), "stuck": Does { first: HANG, ..Does::default() }.entry()}));
+    let stuck = Does { first: HANG, ..Does::default() }.within("session_init_timeout", 1000.0);
+    let bench = Bench::with(json!({"a": good(), "stuck": stuck}));
     let looked = timeout(Duration::from_millis(200), bench.toolbox.tools()).await;
     assert!(looked.is_err(), "the stuck one is being looked at");
-    timeout(Duration::from_secs(5), bench.tasks.shut_down()).await.unwrap();
+    timeout(Duration::from_secs(60), bench.tasks.shut_down()).await.unwrap();
 }

@@ -10,7 +10,7 @@ use super::http_kit::{Answer, Asked, Server, good, greeting, result};
 use super::test_kit::Bench;
 
 fn entry(server: &Server) -> Value {
-    json!({"type": "http", "url": format!("{}/mcp", server.base), "headers": {"X-Key": "canary"}, "tool_call_timeout": 2, "session_init_timeout": 2})
+    json!({"type": "http", "url": format!("{}/mcp", server.base), "headers": {"X-Key": "canary"}, "tool_call_timeout": 60, "session_init_timeout": 60})
 }
 
 #[tokio::test]
@@ -50,18 +50,21 @@ async fn an_answer_may_come_as_a_stream() {
 
 #[tokio::test]
 async fn a_call_that_goes_wrong_is_told_in_time_and_tells_no_address() {
-    type Case = (&'static str, fn(&Asked) -> Answer);
+    /// What is told, how many seconds a call has, and what the server does.
+    type Case = (&'static str, u64, fn(&Asked) -> Answer);
     let cases: [Case; 6] = [
-        ("status 503", |_| Answer::Say(503, "", "canary down".to_owned())),
-        ("status 401", |_| Answer::Say(401, "www-authenticate: Bearer\r\n", String::new())),
-        ("broke off", |_| Answer::Raw("HTTP/1.1 200 X\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{".to_owned())),
-        ("protocol", |_| Answer::Say(200, "content-type: text/html\r\n", "<html>".to_owned())),
-        ("did not answer within 2 s", |_| Answer::Hang),
-        ("protocol", |_| Answer::Say(307, "location: http://127.0.0.1:9/steal\r\n", String::new())),
+        ("status 503", 60, |_| Answer::Say(503, "", "canary down".to_owned())),
+        ("status 401", 60, |_| Answer::Say(401, "www-authenticate: Bearer\r\n", String::new())),
+        ("broke off", 60, |_| Answer::Raw("HTTP/1.1 200 X\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{".to_owned())),
+        ("protocol", 60, |_| Answer::Say(200, "content-type: text/html\r\n", "<html>".to_owned())),
+        ("did not answer within 2 s", 2, |_| Answer::Hang),
+        ("protocol", 60, |_| Answer::Say(307, "location: http://127.0.0.1:9/steal\r\n", String::new())),
     ];
-    for (wanted, answer) in cases {
+    for (wanted, limit, answer) in cases {
         let server = Server::start(move |asked| if asked.method() == "tools/call" { answer(asked) } else { good(asked) }).await;
-        let bench = Bench::with(json!({"h": entry(&server)}));
+        let mut entry = entry(&server);
+        entry["tool_call_timeout"] = limit.into();
+        let bench = Bench::with(json!({"h": entry}));
         let error = bench.call("h_echo", json!({})).await.unwrap_err();
         assert!(error.starts_with("Error: the MCP server h could not do this:") && error.contains(wanted), "{wanted}: {error}");
         assert!(!error.contains("canary") && !error.contains("127.0.0.1"), "{error}");
@@ -73,8 +76,10 @@ async fn servers_that_cannot_be_talked_to_have_no_tools() {
     let hangs = Server::start(|_| Answer::Hang).await;
     let lies = Server::start(|asked| Answer::Say(200, "content-type: application/json\r\n", result(asked, json!({"tools": 5})))).await;
     let well = Server::start(good).await;
-    let closed = json!({"type": "http", "url": "http://127.0.0.1:9/", "session_init_timeout": 2});
-    let bench = Bench::with(json!({"hangs": entry(&hangs), "lies": entry(&lies), "closed": closed, "well": entry(&well)}));
+    let closed = json!({"type": "http", "url": "http://127.0.0.1:9/"});
+    let mut hanging = entry(&hangs);
+    hanging["session_init_timeout"] = 2.into();
+    let bench = Bench::with(json!({"hangs": hanging, "lies": entry(&lies), "closed": closed, "well": entry(&well)}));
     assert_eq!(bench.names().await, ["well_echo"]);
 }
 
@@ -89,9 +94,7 @@ async fn a_list_without_end_is_read_as_far_as_it_is_kept() {
             _ => good(asked),
         })
         .await;
-        let mut entry = entry(&server);
-        entry["session_init_timeout"] = 60.into();
-        let names = Bench::with(json!({"h": entry})).names().await;
+        let names = Bench::with(json!({"h": entry(&server)})).names().await;
         (names.len(), server.count("tools/list"))
     };
     let many = || -> Value { (0..400).map(|n| json!({"name": format!("t{n}"), "inputSchema": {}})).collect() };
@@ -121,7 +124,7 @@ async fn older(address: &'static str) -> Server {
 #[tokio::test]
 async fn the_older_way_works_and_shows_its_headers_to_no_other_server() {
     let server = older("/messages?id=1").await;
-    let sse = |server: &Server| json!({"type": "sse", "url": format!("{}/sse", server.base), "headers": {"X-Key": "canary"}, "session_init_timeout": 2});
+    let sse = |server: &Server| json!({"type": "sse", "url": format!("{}/sse", server.base), "headers": {"X-Key": "canary"}, "session_init_timeout": 60});
     let bench = Bench::with(json!({"o": sse(&server)}));
     assert_eq!(bench.call("o_echo", json!({"a": 1})).await.unwrap().content.text(), r#"{"a":1}"#);
     assert!(server.asked.lock().iter().all(|asked| asked.head.contains("x-key: canary")));
@@ -151,7 +154,7 @@ async fn the_older_way_is_given_up_when_it_floods() {
             Answer::Say(202, "", "Accepted".to_owned())
         })
         .await;
-        let bench = Bench::with(json!({"o": {"type": "sse", "url": format!("{}/sse", server.base), "tool_call_timeout": 20}}));
+        let bench = Bench::with(json!({"o": {"type": "sse", "url": format!("{}/sse", server.base), "tool_call_timeout": 120}}));
         let error = bench.call("o_echo", json!({})).await.unwrap_err();
         assert!(error.contains(wanted), "{error}");
     }

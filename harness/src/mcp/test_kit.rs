@@ -108,7 +108,7 @@ impl Default for Does {
 }
 
 impl Does {
-    /// The entry of such a server, which gets little time.
+    /// The entry of such a server, with far more time for each step than a good one needs.
     pub(super) fn entry(self) -> Value {
         let Self { first, greet, list, call } = self;
         let script = format!(
@@ -123,10 +123,10 @@ while IFS= read -r line; do
   esac
 done"#
         );
-        json!({"command": "/bin/sh", "args": ["-c", script], "session_init_timeout": 5, "tool_call_timeout": 5})
+        json!({"command": "/bin/sh", "args": ["-c", script], "session_init_timeout": 60, "tool_call_timeout": 60})
     }
 
-    /// The same with less time for one step.
+    /// The same with another limit for one step.
     pub(super) fn within(self, limit: &str, seconds: f64) -> Value {
         let mut entry = self.entry();
         entry[limit] = seconds.into();
@@ -141,7 +141,7 @@ pub(super) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), waited).await.unwrap_or_else(|_| panic!("{what}"));
+    tokio::time::timeout(Duration::from_secs(60), waited).await.unwrap_or_else(|_| panic!("{what}"));
 }
 
 /// Whether a process is at work: a dead one that nobody has buried yet is not.

@@ -7,28 +7,31 @@ use super::*;
 use crate::agents::AgentSource;
 use crate::agents::lead::{LeadAgentSpec, LeadAgents};
 use crate::agents::test_support::{ReplayModel, Reply, fresh, run, state_of};
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, ManualClock};
 use crate::ids::SeededIds;
 use crate::memory::{FactChange, MemoryStore, VolatileMemoryStore};
 use crate::models::ModelCatalog;
 use crate::runtime::agent::Agent;
+use crate::testkit::at;
 
 struct Rig {
     store: Arc<VolatileMemoryStore>,
     memories: Memories,
     model: Arc<ReplayModel>,
     agent: Arc<dyn Agent>,
+    clock: ManualClock,
 }
 
 fn rig() -> Rig {
+    let clock = ManualClock::starting_at(at(0));
     let store = Arc::new(VolatileMemoryStore::default());
-    let memories = Memories::new(store.clone(), Arc::new(SystemClock), Arc::new(SeededIds::new(1)));
+    let memories = Memories::new(store.clone(), Arc::new(clock.clone()), Arc::new(SeededIds::new(1)));
     let model = ReplayModel::new([Reply::Say("yes")]);
-    let catalog = ModelCatalog::new([], Arc::new(SystemClock)).with_model(model.clone());
+    let catalog = ModelCatalog::new([], Arc::new(clock.clone())).with_model(model.clone());
     let rules = MemoryRules { debounce: Duration::ZERO, ..MemoryRules::default() };
     let spec = LeadAgentSpec { memory: Some((memories.clone(), rules)), ..LeadAgentSpec::new(Arc::new(catalog)) };
     let agent = LeadAgents::new(spec).agent(&Map::new()).now_or_never().unwrap().unwrap();
-    Rig { store, memories, model, agent }
+    Rig { store, memories, model, agent, clock }
 }
 
 impl Rig {
@@ -63,7 +66,7 @@ async fn a_thread_keeps_its_text_until_the_user_changes_something() {
     let first = rig.sent("r1").await;
     let mut learned = document.clone();
     learned.facts[0].content = "learned meanwhile".to_owned();
-    assert_eq!(rig.store.write(&ann, &learned, false, SystemClock.now()).await, Ok(true));
+    assert_eq!(rig.store.write(&ann, &learned, false, rig.clock.now()).await, Ok(true));
     assert_eq!(rig.sent("r2").await, first);
     let change = FactChange { content: Some("likes coffee".to_owned()), ..FactChange::default() };
     rig.memories.correct(&ann, &document.facts[0].id, &change).await.unwrap();
@@ -74,7 +77,7 @@ async fn a_thread_keeps_its_text_until_the_user_changes_something() {
 async fn a_run_leaves_its_threads_news_for_the_worker() {
     let rig = rig();
     rig.sent("r1").await;
-    let now = SystemClock.now();
+    let now = rig.clock.now();
     let noted = rig.store.take(now, now, 9).await.unwrap();
     assert_eq!((noted.len(), noted[0].scope.clone(), noted[0].thread.as_str()), (1, MemoryScope::of_user("ann"), "thread"));
 }

@@ -7,23 +7,28 @@ use serde_json::{Value, json};
 use super::kit::{Bench, agent, agent_with, is_alive};
 use crate::rig::until;
 
-fn soon(mut entry: Value) -> Value {
-    entry["timeout_seconds"] = 5.into();
+fn within(seconds: u32, mut entry: Value) -> Value {
+    entry["timeout_seconds"] = seconds.into();
     entry
+}
+
+/// For what ends only after the agent was started, greeted and given a session.
+fn later(entry: Value) -> Value {
+    within(20, entry)
 }
 
 #[tokio::test]
 async fn no_phase_is_waited_for_without_end() {
     let bench = Bench::new();
     let (greet, open, work) = tokio::join!(
-        bench.ask(soon(agent(&["initialize=hang"])), "x"),
-        bench.ask(soon(agent(&["session/new=hang"])), "x"),
-        bench.ask(soon(agent(&[])), "complain my disk is full\nsay I began\nhang"),
+        bench.ask(within(5, agent(&["initialize=hang"])), "x"),
+        bench.ask(later(agent(&["session/new=hang"])), "x"),
+        bench.ask(later(agent(&[])), "complain my disk is full\nsay I began\nhang"),
     );
     assert!(greet.expect_err("late").contains("did not start and greet within 5 s and was ended"));
-    assert!(open.expect_err("late").contains("did not open a session within 5 s and was ended"));
+    assert!(open.expect_err("late").contains("did not open a session within 20 s and was ended"));
     let work = work.expect_err("late");
-    assert!(work.contains("did not finish its task within 5 s and was ended"), "{work}");
+    assert!(work.contains("did not finish its task within 20 s and was ended"), "{work}");
     assert!(work.contains("complained:\nmy disk is full") && work.contains("had said:\nI began"), "{work}");
 }
 
@@ -34,12 +39,12 @@ async fn one_that_does_not_read_holds_nobody() {
     // More than a pipe takes, so that it cannot be written.
     let long = "x".repeat(1 << 20);
     let (deaf, no_agent) = tokio::join!(
-        bench.ask(soon(agent(&["after session/new=hang"])), &long),
-        bench.ask(soon(agent_with(json!({"command": "sleep", "args": ["1000"]}))), &long),
+        bench.ask(later(agent(&["after session/new=hang"])), &long),
+        bench.ask(within(5, agent_with(json!({"command": "sleep", "args": ["1000"]}))), &long),
     );
-    assert!(deaf.expect_err("late").contains("did not finish its task within 5 s"));
+    assert!(deaf.expect_err("late").contains("did not finish its task within 20 s"));
     assert!(no_agent.expect_err("late").contains("did not start and greet within 5 s"));
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(300), "{:?}", begun.elapsed());
 }
 
 #[tokio::test]
@@ -69,7 +74,7 @@ async fn a_death_is_told_with_its_last_words_and_no_secret() {
 async fn nothing_that_it_started_outlives_its_call() {
     let bench = Bench::new();
     bench.ask(agent(&[]), "spawn by-itself").await.expect("done");
-    bench.ask(soon(agent(&[])), "spawn late\nhang").await.expect_err("late");
+    bench.ask(later(agent(&[])), "spawn late\nhang").await.expect_err("late");
     bench.ask(agent(&[]), "spawn broken\ngarbage").await.expect_err("broken");
     let pids = |name: &str| std::fs::read_to_string(bench.workspace("ann").join(name)).ok();
     let cancelled = bench.ask(agent(&[]), "spawn cancelled\nhang");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, body, list, text};
+use crate::rig::{Rig, body, list, text, until};
 
 /// A thread with a goal, run once with these words.
 async fn run(rig: &Rig, request: &str) -> (String, Vec<Value>, Value) {
@@ -37,6 +37,7 @@ async fn a_goal_whose_run_was_stopped_stays_and_is_not_worked_on() {
     let path = format!("/api/threads/{thread}/goal");
     rig.put(&path, &json!({"objective": "x"})).await.ok();
     let run = rig.background(&thread, &body("[[slow 1000x20ms]]")).await;
+    until("the model to be asked", async || (rig.model.requests().len() == 1).then_some(())).await;
     assert!(text(&rig.put(&path, &json!({"objective": "y"})).await.refusal(409)).contains("run in flight"));
     rig.post(&format!("/api/threads/{thread}/runs/{run}/cancel?wait=1"), &json!({})).await;
     let goal = rig.get(&path).await.ok()["goal"].clone();

@@ -1,5 +1,6 @@
 //! Providers that fail: the user reads why, the run says so, the thread lives on.
 
+use deerflow_tests::gateway::ReservedPort;
 use serde_json::json;
 
 use crate::rig::{CANARY, Finished, Rig, body, said, text};
@@ -75,15 +76,15 @@ async fn a_provider_that_breaks_off_or_talks_nonsense_is_reported() {
 
 #[tokio::test]
 async fn a_provider_that_falls_silent_is_given_up() {
-    let rig = Rig::with("circuit_breaker: {failure_threshold: 1000}").await;
+    let rig = Rig::hasty("circuit_breaker: {failure_threshold: 1000}").await;
     fell_back(&rig, "[[hang]]").await;
 }
 
 #[tokio::test]
 async fn a_provider_that_is_not_there_is_reported() {
-    let mut rig = Rig::start().await;
+    let nobody = ReservedPort::new().expect("a port");
+    let rig = Rig::asking(&format!("http://{}/v1", nobody.address())).await;
     let thread = rig.thread().await;
-    rig.model = crate::rig::strict_model().await;
     let run = rig.run(&thread, &body("hi")).await;
     assert_eq!(rig.shown_run(&thread, &run.run).await["status"], "error");
     let last = run.last_values()["messages"].as_array().and_then(|all| all.last().cloned()).expect("a message");

@@ -3,6 +3,9 @@
 import { once } from "node:events";
 import http from "node:http";
 
+/** The end of an event or a comment. */
+const FRAME = /\r?\n\r?\n/;
+
 /** Passes everything on; resets the n-th event stream after `cuts[n]` events. */
 export async function startCutter(port, cuts) {
   const left = [...cuts];
@@ -16,12 +19,20 @@ export async function startCutter(port, cuts) {
       response.writeHead(answer.statusCode, answer.headers);
       const streams = answer.headers["content-type"]?.startsWith("text/event-stream");
       let budget = streams && left.length > 0 ? left.shift() : Infinity;
+      let rest = "";
       answer.on("error", () => response.destroy());
-      answer.on("end", () => response.end());
+      answer.on("end", () => budget > 0 && response.end(rest, "latin1"));
       answer.on("data", (bytes) => {
-        budget -= (bytes.toString("latin1").match(/^event:/gm) ?? []).length;
-        const sent = () => budget <= 0 && response.socket?.resetAndDestroy();
-        response.write(bytes, sent);
+        if (budget === Infinity) return void response.write(bytes);
+        rest += bytes.toString("latin1");
+        // However much arrives at once, nothing passes after the last event that may.
+        for (let end = FRAME.exec(rest); end && budget > 0; end = FRAME.exec(rest)) {
+          const frame = rest.slice(0, end.index + end[0].length);
+          rest = rest.slice(frame.length);
+          budget -= /^event:/m.test(frame) ? 1 : 0;
+          const sent = budget > 0 ? undefined : () => response.socket?.resetAndDestroy();
+          response.write(frame, "latin1", sent);
+        }
         if (budget <= 0) answer.destroy();
       });
     });

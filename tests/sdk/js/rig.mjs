@@ -41,7 +41,7 @@ export async function until(ask, what) {
 }
 
 /**
- * Starts model and gateway; `stop` ends both.
+ * Starts model and gateway; `stop` ends both, `release` lets answers with a word go on that hold back: to their end, or as far as a piece.
  * @param config  the gateway's configuration, from the model's address
  * @param env     more environment for the gateway
  */
@@ -49,7 +49,8 @@ export async function start({ config = webUi, env = {} } = {}) {
   const model = spawn(path.join(BINARIES, "scripted-openai"), ["--strict"], { stdio: ["ignore", "pipe", "inherit"] });
   const [line] = await once(createInterface({ input: model.stdout }), "line");
   const home = await mkdtemp(path.join(os.tmpdir(), "deerflow-"));
-  await writeFile(path.join(home, "config.yaml"), config(/http:\/\/\S+/.exec(line)[0]));
+  const [baseUrl] = /http:\/\/\S+/.exec(line);
+  await writeFile(path.join(home, "config.yaml"), config(baseUrl));
   const port = await freePort();
   const gateway = spawn(path.join(BINARIES, "deerflow"), ["serve"], {
     cwd: home,
@@ -79,7 +80,11 @@ export async function start({ config = webUi, env = {} } = {}) {
     await Promise.all([once(gateway, "exit"), once(model, "exit")]);
     await rm(home, { recursive: true });
   };
-  return { port, origin: `http://127.0.0.1:${port}`, stop };
+  const release = async (word, to) => {
+    const answer = await fetch(new URL(`/__release?${new URLSearchParams(to ? { word, to } : { word })}`, baseUrl));
+    if (!answer.ok) throw new Error(`the model does not go on: ${answer.status}`);
+  };
+  return { port, origin: `http://127.0.0.1:${port}`, release, stop };
 }
 
 async function freePort() {

@@ -131,9 +131,7 @@ for (const version of ["1", "2", "newest"]) {
         const thread = await newThread(through);
         const parts = await all(through.runs.stream(thread, "lead_agent", { ...message("[[slow 40x50ms]]"), streamMode: ["messages-tuple"] }));
         assert.equal(tokensOf(parts), counted(40));
-        // How often it is cut depends on how many events arrive at once: a replay may come whole before the second cut.
-        const methods = cutter.streams().map(({ method }) => method);
-        assert.ok(methods.length >= 2 && methods[0] === "POST" && methods.slice(1).every((method) => method === "GET"), methods.join());
+        assert.deepEqual(cutter.streams().map(({ method }) => method), ["POST", "GET", "GET"]);
         assert.ok(cutter.streams().slice(1).every(({ cursor }) => cursor));
         assert.deepEqual((await through.runs.list(thread)).map(({ status }) => status), ["success"]);
       } finally {
@@ -168,7 +166,8 @@ for (const version of ["1", "2", "newest"]) {
       };
       await Promise.all(Array.from({ length: 16 }, work));
       context.diagnostic(`${streams} streams whole, cut ${cut} times`);
-      assert.ok(cut >= streams / 2, `cut ${cut} times`);
+      // Each at least once: the first cut comes long before the end.
+      assert.ok(cut >= streams, `cut ${cut} times`);
     });
 
     test("the stop button stops, and the half answer stays", async () => {

@@ -12,6 +12,8 @@
 //! | `[[ghost:NAME {json}]]` | a call of a tool that was not offered |
 //! | `[[frag]]` | tool-call arguments one character per chunk |
 //! | `[[slow 50x20ms]]` | final text in 50 pieces, 20 ms apart |
+//! | `[[hold 3]]` | the final text stops after 3 pieces until the test calls [`ScriptedOpenAi::release`] |
+//! | `[[hold 3 WORD]]` | the same, and `/__release?word=WORD` lets those with this word go on, `&to=5` as far as 5 pieces |
 //! | `[[delay 300]]` | 300 ms before the first byte of every turn |
 //! | `[[think some text]]` | `reasoning_content` before the final text |
 //! | `[[error 500]]`, `[[error 429 times=2]]` | HTTP error on the final turn, always or for the first 2 tries |
@@ -24,7 +26,7 @@
 //!
 //! Tools count only when the request offers them (ghosts: when it offers any), so side prompts that quote the user get a text answer.
 //! Messages that are nothing but `<tag>...</tag>` blocks are passed over.
-//! `/__log` lists what callers sent, `/__reset` forgets it.
+//! `/__log` lists what callers sent, `/__reset` forgets it, `/__release` without a word is [`ScriptedOpenAi::release`].
 
 mod history;
 mod request;
@@ -41,13 +43,15 @@ use std::{
 use axum::{
     Json, Router,
     body::{Body, Bytes},
-    extract::{DefaultBodyLimit, State},
+    extract::{DefaultBodyLimit, Query, State},
     http::{HeaderMap, StatusCode, Uri, header},
     response::{IntoResponse, Response},
     routing::{any, get, post},
 };
 use parking_lot::Mutex;
+use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use self::{request::ChatRequest, script::Script, turn::Turn};
 use crate::local_server::LocalServer;
@@ -84,7 +88,7 @@ impl ScriptedOpenAi {
     /// # Errors
     /// When the port cannot be bound.
     pub async fn start(options: Options) -> io::Result<Self> {
-        let model = Arc::new(Model { strict: options.strict, memory: Mutex::default() });
+        let model = Arc::new(Model { strict: options.strict, memory: Mutex::default(), released: watch::Sender::default() });
         let server = LocalServer::start(router(Arc::clone(&model)), options.port).await?;
         Ok(Self { base_url: format!("http://{}/v1", server.address()), server, model })
     }
@@ -101,6 +105,11 @@ impl ScriptedOpenAi {
         self.model.memory.lock().log.iter().cloned().collect()
     }
 
+    /// Lets every answer go on that holds back, and those that would.
+    pub fn release(&self) {
+        self.model.release(None, None);
+    }
+
     /// How many calls strict mode refused.
     #[must_use]
     pub fn rejections(&self) -> usize {
@@ -112,6 +121,22 @@ impl ScriptedOpenAi {
 struct Model {
     strict: bool,
     memory: Mutex<Memory>,
+    released: watch::Sender<Released>,
+}
+
+/// Which answers that hold back may go on.
+#[derive(Debug, Default)]
+struct Released {
+    all: bool,
+    /// As far as this many pieces, by the word of the directive.
+    words: HashMap<String, usize>,
+}
+
+impl Released {
+    /// Whether an answer with this word that has said so many pieces may say the next.
+    fn allows_more(&self, word: &str, said: usize) -> bool {
+        self.all || self.words.get(word).is_some_and(|pieces| said < *pieces)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -152,6 +177,15 @@ impl Model {
         memory.log.push_back(request);
     }
 
+    fn release(&self, word: Option<String>, to: Option<usize>) {
+        self.released.send_modify(|released| match word {
+            None => released.all = true,
+            Some(word) => {
+                released.words.insert(word, to.unwrap_or(usize::MAX));
+            }
+        });
+    }
+
     fn count_try(&self, text: &str, length: usize) -> u32 {
         let mut memory = self.memory.lock();
         let tries = memory.tries.entry((text.to_owned(), length)).or_default();
@@ -168,6 +202,7 @@ fn router(model: Arc<Model>) -> Router {
         .route("/models", get(models))
         .route("/__log", any(log))
         .route("/__reset", any(reset))
+        .route("/__release", any(release))
         .route("/health", get(async || Json(json!({"ok": true}))))
         .fallback(no_route)
         .layer(DefaultBodyLimit::disable())
@@ -178,7 +213,7 @@ async fn chat(State(model): State<Arc<Model>>, headers: HeaderMap, body: Bytes) 
     let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let turn = model.answer(&body, authorization);
     tokio::time::sleep(turn.delay).await;
-    let mut response = Response::new(Body::from_stream(turn::play(turn.beats)));
+    let mut response = Response::new(Body::from_stream(turn::play(turn.beats, model.released.subscribe())));
     *response.status_mut() = StatusCode::from_u16(turn.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let kind = if turn.events { "text/event-stream" } else { "application/json" };
     response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
@@ -199,6 +234,17 @@ async fn log(State(model): State<Arc<Model>>) -> Json<Vec<RecordedRequest>> {
 
 async fn reset(State(model): State<Arc<Model>>) -> Json<Value> {
     *model.memory.lock() = Memory::default();
+    Json(json!({}))
+}
+
+#[derive(Deserialize)]
+struct ReleaseQuery {
+    word: Option<String>,
+    to: Option<usize>,
+}
+
+async fn release(State(model): State<Arc<Model>>, Query(ReleaseQuery { word, to }): Query<ReleaseQuery>) -> Json<Value> {
+    model.release(word, to);
     Json(json!({}))
 }
 

@@ -28,6 +28,15 @@ pub struct Pace {
     pub gap: Duration,
 }
 
+/// `[[hold 3 WORD]]`: the final text stops until the test lets it go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    /// Pieces that come before.
+    pub after: usize,
+    /// What the test says to let it go on; empty when it says nothing.
+    pub word: String,
+}
+
 /// `[[error 429 times=2]]`: an HTTP error in place of the final answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure {
@@ -59,6 +68,8 @@ pub struct Script {
     pub think: Option<String>,
     /// Pace of the final text.
     pub slow: Option<Pace>,
+    /// Where the final text stops until the test lets it go on.
+    pub hold: Option<Hold>,
     /// Wait before the first byte of every turn.
     pub delay: Duration,
     /// HTTP error on the final turn.
@@ -139,6 +150,7 @@ impl Script {
             say: Say::Done,
             think: None,
             slow: None,
+            hold: None,
             delay: Duration::ZERO,
             failure: None,
             cut: None,
@@ -169,6 +181,7 @@ impl Script {
                         let failure = failure(argument).ok_or_else(|| wrong("a status from 400 to 599, then maybe times=N"))?;
                         self.failure = Some(failure);
                     }
+                    "hold" => self.hold = Some(hold(argument).ok_or_else(|| wrong("a number of pieces, then maybe a word"))?),
                     "cut" => self.cut = Some(argument.parse().map_err(|_| wrong("a number of pieces"))?),
                     "stop" => self.stop = Some(argument.to_owned()),
                     "usage" => self.usage = Some(pair(argument).ok_or_else(|| wrong("PROMPT,COMPLETION token counts"))?),
@@ -310,6 +323,11 @@ fn pace(argument: &str) -> Option<Pace> {
     let (pieces, gap) = argument.split_once('x')?;
     let pieces = pieces.parse().ok().filter(|pieces| (1..=MOST_PIECES).contains(pieces))?;
     Some(Pace { pieces, gap: Duration::from_millis(leading_number(gap)?) })
+}
+
+fn hold(argument: &str) -> Option<Hold> {
+    let (after, word) = argument.split_once(' ').unwrap_or((argument, ""));
+    Some(Hold { after: after.parse().ok()?, word: word.trim().to_owned() })
 }
 
 fn failure(argument: &str) -> Option<Failure> {

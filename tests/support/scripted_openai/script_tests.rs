@@ -43,13 +43,14 @@ fn a_ghost_is_a_call_that_nobody_offers() {
 #[test]
 fn modifiers_are_understood() {
     let script = script(
-        "[[slow 4x20ms]][[delay 300]][[think deep thoughts]][[error 429 times=2]][[cut 3]][[stop length]][[usage 11,7]][[hang]][[garbage]][[frag]]",
+        "[[slow 4x20ms]][[delay 300]][[think deep thoughts]][[error 429 times=2]][[cut 3]][[stop length]][[usage 11,7]][[hang]][[garbage]][[frag]][[hold 2 here]]",
     );
     assert_eq!(script.slow, Some(Pace { pieces: 4, gap: Duration::from_millis(20) }));
     assert_eq!(script.delay, Duration::from_millis(300));
     assert_eq!(script.think.as_deref(), Some("deep thoughts"));
     assert_eq!(script.failure, Some(Failure { status: 429, times: Some(2) }));
     assert_eq!(script.cut, Some(3));
+    assert_eq!(script.hold, Some(Hold { after: 2, word: "here".to_owned() }));
     assert_eq!(script.stop.as_deref(), Some("length"));
     assert_eq!(script.usage, Some((11, 7)));
     assert!(script.hang && script.garbage && script.frag);
@@ -79,6 +80,7 @@ fn slips_of_the_pen_are_named() {
         ("[[error 200]]", "directive [[error 200]] expects a status from 400 to 599, then maybe times=N"),
         ("[[stop]]", "directive [[stop]] expects a text"),
         ("[[cut]]", "directive [[cut]] expects a number of pieces"),
+        ("[[hold here]]", "directive [[hold here]] expects a number of pieces, then maybe a word"),
         ("[[tool: {}]]", "directive [[tool:]] expects a tool name after the colon"),
         ("[[tool:bash {oops}]]", "directive [[tool:bash]] expects JSON arguments"),
     ] {

@@ -145,6 +145,36 @@ async fn a_hanging_stream_sends_headers_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn an_answer_that_holds_back_goes_on_as_far_as_it_is_let() {
+    let model = model().await;
+    let release = async |query: &str| {
+        let url = format!("{}/__release{query}", model.base_url.trim_end_matches("/v1"));
+        reqwest::get(url).await.expect("an answer").error_for_status().expect("a release");
+    };
+    let said = async |text: &str| {
+        let (frames, error) = read(stream(&model, text).await.with_patience(Duration::from_millis(50))).await;
+        assert!(matches!(error, Some(SseError::Silence(_))), "{error:?}");
+        texts(&frames, "content").len()
+    };
+    release("?word=there").await;
+    assert!(said("[[hold 1 here]] then say a b c d").await <= 1);
+    release("?word=here&to=3").await;
+    assert!(said("[[hold 1 here]] then say a b c d").await <= 3);
+    let (frames, _) = read(stream(&model, "[[hold 1 here]][[cut 3]] then say a b c d").await).await;
+    assert_eq!(texts(&frames, "content"), ["a ", "b ", "c "]);
+    release("?word=here").await;
+    for let_go in ["[[hold 1 here]] then say a b", "[[hold 0 there]] then say a b", "[[hold 2]] then say a b"] {
+        let (frames, error) = read(stream(&model, let_go).await).await;
+        assert!(error.is_none(), "{let_go}: {error:?}");
+        assert_eq!(texts(&frames, "content"), ["a ", "b"], "{let_go}");
+        assert_eq!(answer(&model, &ask(let_go)).await["choices"][0]["message"]["content"], "a b");
+    }
+    assert_eq!(said("[[hold 0]] then say a b").await, 0);
+    release("").await;
+    assert!(read(stream(&model, "[[hold 1 nowhere]] then say a b").await).await.1.is_none());
+}
+
+#[tokio::test]
 async fn garbage_stands_in_the_middle_of_a_stream_that_goes_on() {
     let model = model().await;
     let (frames, error) = read(stream(&model, "[[garbage]] then say a b c d").await).await;

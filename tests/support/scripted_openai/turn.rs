@@ -5,8 +5,10 @@ use std::{io, time::Duration};
 use axum::body::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::{
+    Released,
     request::{ChatRequest, Cue},
     script::{Call, Script, words},
 };
@@ -35,6 +37,8 @@ pub(super) enum Beat {
     Send(Bytes),
     /// Nothing happens for a while.
     Wait(Duration),
+    /// Nothing happens until the test lets answers with this word say more than so many pieces.
+    Hold { word: String, said: usize },
     /// The connection drops.
     Cut,
     /// Nothing happens any more.
@@ -170,7 +174,8 @@ impl<'a> Answer<'a> {
         }
         let pieces = u32::try_from(self.pieces.len()).unwrap_or(u32::MAX);
         let wait = self.script.slow.map(|pace| Beat::Wait(pace.gap.saturating_mul(pieces)));
-        wait.into_iter().chain([Beat::Send(if self.script.garbage { half } else { body })]).collect()
+        let hold = self.hold_before(self.pieces.len().saturating_sub(1));
+        hold.into_iter().chain(wait).chain([Beat::Send(if self.script.garbage { half } else { body })]).collect()
     }
 
     fn streamed(&self, with_usage: bool) -> Vec<Beat> {
@@ -221,6 +226,7 @@ impl<'a> Answer<'a> {
             if self.script.cut == Some(at) {
                 break;
             }
+            beats.extend(self.hold_before(at));
             if self.script.garbage && at == middle {
                 beats.push(event(r#"{"id": "chatcmpl-broken", "choices": [{"delta": {"content": "#));
             }
@@ -232,6 +238,12 @@ impl<'a> Answer<'a> {
         if self.is_cut() {
             beats.push(Beat::Cut);
         }
+    }
+
+    /// What keeps back the piece that comes after so many.
+    fn hold_before(&self, said: usize) -> Option<Beat> {
+        let hold = self.script.hold.as_ref().filter(|hold| hold.after <= said)?;
+        Some(Beat::Hold { word: hold.word.clone(), said })
     }
 
     fn delta(&self, delta: &Value) -> Beat {
@@ -249,20 +261,28 @@ fn event(data: &str) -> Beat {
 }
 
 /// Plays beats as a response body.
-pub(super) fn play(beats: Vec<Beat>) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    stream::iter(beats).filter_map(|beat| async move {
-        match beat {
-            Beat::Send(bytes) => Some(Ok(bytes)),
-            Beat::Wait(pause) => {
-                tokio::time::sleep(pause).await;
-                None
+pub(super) fn play(beats: Vec<Beat>, released: watch::Receiver<Released>) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+    stream::iter(beats).filter_map(move |beat| {
+        let mut released = released.clone();
+        async move {
+            match beat {
+                Beat::Send(bytes) => Some(Ok(bytes)),
+                Beat::Wait(pause) => {
+                    tokio::time::sleep(pause).await;
+                    None
+                }
+                Beat::Hold { word, said } => {
+                    // The sender goes only with the server, and the answer with it.
+                    let _released = released.wait_for(|released| released.allows_more(&word, said)).await;
+                    None
+                }
+                Beat::Cut => {
+                    // The connection writes out what it holds only when the body has nothing ready.
+                    tokio::task::yield_now().await;
+                    Some(Err(io::Error::new(io::ErrorKind::ConnectionAborted, "scripted cut")))
+                }
+                Beat::Hang => std::future::pending().await,
             }
-            Beat::Cut => {
-                // The connection writes out what it holds only when the body has nothing ready.
-                tokio::task::yield_now().await;
-                Some(Err(io::Error::new(io::ErrorKind::ConnectionAborted, "scripted cut")))
-            }
-            Beat::Hang => std::future::pending().await,
         }
     })
 }

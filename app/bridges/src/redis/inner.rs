@@ -18,8 +18,6 @@ use super::outline::Outline;
 use super::runs::Runs;
 use super::viewer::Surroundings;
 
-/// A producer waits no longer than this to learn where its stream stands.
-const CLAIM_LIMIT: Duration = Duration::from_millis(250);
 /// Who must see what was published before waits no longer than this.
 const SETTLE_LIMIT: Duration = Duration::from_secs(2);
 const CANCEL_PAUSE: Duration = Duration::from_millis(250);
@@ -53,7 +51,7 @@ impl Inner {
             let reply = self.around.link.append(&key.run_id, &Append::claim(key.attempt)).await?;
             Ok::<_, Outage>(Reply { logged, ..reply })
         };
-        let asked = tokio::time::timeout(CLAIM_LIMIT, claim).await;
+        let asked = tokio::time::timeout(self.around.options.claim_patience, claim).await;
         let (known, logged) = match asked {
             Ok(Ok(Reply { verdict: verdict @ (Verdict::Fenced | Verdict::Ended), outline, .. })) => {
                 let (run_id, attempt, current) = (key.run_id.clone(), key.attempt, outline.attempt);

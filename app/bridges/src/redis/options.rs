@@ -29,6 +29,10 @@ pub struct RedisOptions {
     pub poll_interval: Duration,
     /// For so long the server is asked again before viewers are told that a stream it lost will not come back.
     pub loss_patience: Duration,
+    /// The first event of a producer waits no longer than this to learn where its stream stands.
+    pub claim_patience: Duration,
+    /// A server that takes longer to answer may be out of order; what waits goes to the durable log meanwhile.
+    pub slow_after: Duration,
 }
 
 const MIB: usize = 1024 * 1024;
@@ -49,6 +53,8 @@ impl RedisOptions {
             idle_stream_ttl: DAY,
             poll_interval: Duration::from_secs(1),
             loss_patience: Duration::from_secs(10),
+            claim_patience: Duration::from_millis(250),
+            slow_after: Duration::from_secs(1),
         }
     }
 }

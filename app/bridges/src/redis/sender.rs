@@ -16,8 +16,6 @@ use super::log::RunLog;
 
 /// Events that come within this of the last append go together.
 const GATHER_FOR: Duration = Duration::from_millis(10);
-/// A server that takes longer to answer may be out of order; what waits goes to the durable log meanwhile.
-const SLOW_AFTER: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
@@ -76,7 +74,7 @@ impl Inner {
         };
         let answer = self.around.link.append(log.run_id(), append);
         tokio::pin!(answer);
-        let reply = match timeout(SLOW_AFTER, &mut answer).await {
+        let reply = match timeout(self.around.options.slow_after, &mut answer).await {
             Ok(reply) => reply?,
             Err(_) => {
                 self.note_outage(log);

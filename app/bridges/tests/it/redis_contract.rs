@@ -22,6 +22,10 @@ impl StreamBridgeFactory for Redis {
     async fn open_with_log(&self, limits: TestLimits, log: Arc<dyn StreamLog>) -> Arc<dyn StreamBridge> {
         node_beside(options(limits), log).await
     }
+
+    fn unit(&self) -> Duration {
+        Duration::from_secs(4)
+    }
 }
 
 fn options(limits: TestLimits) -> RedisOptions {
@@ -31,6 +35,8 @@ fn options(limits: TestLimits) -> RedisOptions {
         stalled_subscriber_timeout: limits.stalled_subscriber_timeout,
         idle_stream_ttl: limits.idle_stream_ttl,
         poll_interval: Duration::from_millis(500),
+        // What a slow server knows of a stream holds too.
+        claim_patience: Duration::from_secs(20),
         ..RedisOptions::at(shared_url())
     }
 }

@@ -1,13 +1,26 @@
 //! The server dies, refuses, is slow, or its answers are lost.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use harness::runtime::stream_bridge::{BridgeError, END_SENTINEL, EventId, ResumeFrom, StreamBridge};
+use bytes::Bytes;
+use futures_util::FutureExt;
+use harness::ids::RunId;
+use harness::runtime::stream_bridge::{BridgeError, END_SENTINEL, EventId, EventName, ResumeFrom, StreamBridge, StreamKey};
 use tokio::time::sleep;
 
 use crate::rig::{Proxy, Server, end, expect, fresh_prefix, node, node_with, publish, rest, run, until, view};
 use deerflow_bridges::redis::{RedisOptions, RedisStreamBridge};
+
+/// As [`publish`], by the first attempt of a run that has published before: it waits for nothing.
+fn publish_at_once(bridge: &RedisStreamBridge, run_id: &RunId, numbers: RangeInclusive<u64>) {
+    let key = StreamKey { run_id: run_id.clone(), attempt: 1 };
+    for number in numbers {
+        let published = bridge.publish(&key, EventName::Borrowed("values"), Bytes::from(number.to_string()).into()).now_or_never();
+        assert_eq!(published, Some(Ok(EventId { seq: number, attempt: 1 })), "a producer waits for the server");
+    }
+}
 
 async fn lives_through_a_kill(persists: bool) {
     let mut server = Server::start(persists).await;
@@ -24,11 +37,9 @@ async fn lives_through_a_kill(persists: bool) {
         expect(far, 1..=30).await;
     }
     server.kill();
-    let began = Instant::now();
     for run in &runs {
-        publish(&owner, run, 1, 51..=100).await;
+        publish_at_once(&owner, run, 51..=100);
     }
-    assert!(began.elapsed() < Duration::from_secs(1), "an outage took {:?} of the producers' time", began.elapsed());
     for (near, _) in &mut views {
         expect(near, 51..=100).await;
     }
@@ -208,15 +219,11 @@ async fn a_stalled_server_costs_a_producer_no_time_after_its_first_event() {
     let run = run("run-1");
     publish(&node, &run, 1, 1..=1).await;
     server.tell(&["CLIENT", "PAUSE", "3000", "ALL"]).await;
-    let mut times = Vec::new();
     for number in 2..=200 {
-        let began = Instant::now();
-        publish(&node, &run, 1, number..=number).await;
-        times.push(began.elapsed());
+        publish_at_once(&node, &run, number..=number);
+        // As a model's words come: meanwhile the sender tries.
         sleep(Duration::from_millis(1)).await;
     }
-    times.sort_unstable();
-    assert!(times[times.len() * 99 / 100] < Duration::from_millis(5), "{times:?}");
     let mut view = view(&node, &run, ResumeFrom::Start).await;
     expect(&mut view, 1..=200).await;
 }

@@ -9,10 +9,11 @@ use harness::runtime::runs::store::RunCreateStore;
 use harness::runtime::stream_bridge::{END_SENTINEL, EventId, ResumeFrom, StreamBridge, StreamLog};
 use harness::testkit;
 
-use crate::rig::{Proxy, Server, end, expect, log_of, node_beside, publish, rest, run, until, view};
+use crate::rig::{PATIENCE, Proxy, Server, end, expect, log_of, node_beside, publish, rest, run, until, view};
 
+/// A node that takes a server for out of order when it refuses, and not because it is slow.
 async fn beside(server: &Server, log: &Arc<MemoryStores>) -> Arc<RedisStreamBridge> {
-    node_beside(RedisOptions::at(server.url()), log.clone()).await
+    node_beside(RedisOptions { slow_after: PATIENCE, ..RedisOptions::at(server.url()) }, log.clone()).await
 }
 
 async fn until_logged(log: &MemoryStores, run: &RunId, tail: u64) {

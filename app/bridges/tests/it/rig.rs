@@ -17,11 +17,13 @@ use harness::runtime::tasks::{TaskKind, Tasks};
 use harness::testkit::new_run;
 use redis::aio::MultiplexedConnection;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::{sleep, timeout};
 
 /// The longest wait for something that should come.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest wait of a producer for where its stream stands: what it numbers without knowing may get other numbers.
+const CLAIM_PATIENCE: Duration = Duration::from_secs(20);
 
 /// The server that all tests share which neither stop nor empty it.
 pub(crate) fn shared_url() -> String {
@@ -42,13 +44,14 @@ pub(crate) async fn node(url: &str, prefix: &str) -> Arc<RedisStreamBridge> {
 }
 
 pub(crate) async fn node_with(options: RedisOptions) -> Arc<RedisStreamBridge> {
-    let bridge = RedisStreamBridge::new(options).expect("an address");
+    let bridge = RedisStreamBridge::new(RedisOptions { claim_patience: CLAIM_PATIENCE, ..options }).expect("an address");
     bridge.start().await.expect("started");
     Arc::new(bridge)
 }
 
 /// A node beside a durable log.
 pub(crate) async fn node_beside(options: RedisOptions, log: Arc<dyn StreamLog>) -> Arc<RedisStreamBridge> {
+    let options = RedisOptions { claim_patience: CLAIM_PATIENCE, ..options };
     let bridge = RedisStreamBridge::with_log(options, log).expect("an address");
     bridge.start().await.expect("started");
     Arc::new(bridge)
@@ -122,6 +125,8 @@ pub(crate) async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn()
 /// A server of a test's own.
 pub(crate) struct Server {
     pub(crate) port: u16,
+    /// Bound and never listening: nobody else gets the port, also while the server is away.
+    _reserved: TcpSocket,
     data: tempfile::TempDir,
     persists: bool,
     process: Option<Child>,
@@ -130,7 +135,11 @@ pub(crate) struct Server {
 impl Server {
     /// A server that keeps its data over restarts only if it `persists`.
     pub(crate) async fn start(persists: bool) -> Self {
-        let mut server = Self { port: free_port().await, data: tempfile::tempdir().expect("a folder"), persists, process: None };
+        let reserved = TcpSocket::new_v4().expect("a socket");
+        reserved.set_reuseaddr(true).expect("the server can have the port, too");
+        reserved.bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
+        let port = reserved.local_addr().expect("an address").port();
+        let mut server = Self { port, _reserved: reserved, data: tempfile::tempdir().expect("a folder"), persists, process: None };
         server.restart().await;
         server
     }
@@ -143,7 +152,7 @@ impl Server {
         command.args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", appendonly, "--appendfsync", "always"]);
         command.arg("--dir").arg(self.data.path()).stdout(Stdio::null());
         self.process = Some(command.spawn().expect("redis-server is installed"));
-        until("the server answers", async || self.connect().await.is_ok()).await;
+        until("the server answers", async || connect(&self.url()).await.is_ok()).await;
     }
 
     /// As `kill -9` does.
@@ -158,30 +167,30 @@ impl Server {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    async fn connect(&self) -> redis::RedisResult<MultiplexedConnection> {
-        let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(PATIENCE));
-        let mut connection = redis::Client::open(self.url())?.get_multiplexed_async_connection_with_config(&config).await?;
-        redis::cmd("PING").exec_async(&mut connection).await.map(|()| connection)
-    }
-
     /// Says something to the server.
     pub(crate) async fn tell(&self, words: &[&str]) -> redis::Value {
-        let mut connection = self.connect().await.expect("the server answers");
-        let mut command = redis::cmd(words[0]);
-        words[1..].iter().for_each(|word| _ = command.arg(word));
-        command.query_async(&mut connection).await.expect("the server agrees")
+        ask(&self.url(), words).await
     }
+}
+
+async fn connect(url: &str) -> redis::RedisResult<MultiplexedConnection> {
+    let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(PATIENCE));
+    let mut connection = redis::Client::open(url)?.get_multiplexed_async_connection_with_config(&config).await?;
+    redis::cmd("PING").exec_async(&mut connection).await.map(|()| connection)
+}
+
+/// What a server answers to these words.
+pub(crate) async fn ask(url: &str, words: &[&str]) -> redis::Value {
+    let mut connection = connect(url).await.expect("the server answers");
+    let mut command = redis::cmd(words[0]);
+    words[1..].iter().for_each(|word| _ = command.arg(word));
+    command.query_async(&mut connection).await.expect("the server agrees")
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-async fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
-    listener.local_addr().expect("an address").port()
 }
 
 /// Passes bytes on, and when told to, cuts the connection once something was asked and before the answer.

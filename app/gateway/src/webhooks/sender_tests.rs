@@ -17,6 +17,7 @@ use harness::runtime::tasks::{TaskKind, Tasks};
 use harness::testkit::{at, commit_of, end_in, new_run};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::*;
 
@@ -25,6 +26,8 @@ struct Receiver {
     url: String,
     bodies: Arc<Mutex<Vec<Value>>>,
     calls: Arc<Mutex<Vec<(HeaderMap, Bytes)>>>,
+    /// Rings at each call.
+    bell: Arc<Notify>,
     _tasks: Tasks,
 }
 
@@ -32,10 +35,12 @@ async fn receiver(refusals: u32, status: StatusCode) -> Receiver {
     let bodies: Arc<Mutex<Vec<Value>>> = Arc::default();
     let (kept, left) = (bodies.clone(), Arc::new(AtomicU32::new(refusals)));
     let calls: Arc<Mutex<Vec<(HeaderMap, Bytes)>>> = Arc::default();
-    let seen = calls.clone();
+    let bell: Arc<Notify> = Arc::default();
+    let (seen, heard) = (calls.clone(), bell.clone());
     let hook = post(move |headers: HeaderMap, body: Bytes| {
         kept.lock().push(serde_json::from_slice(&body).unwrap());
         seen.lock().push((headers, body));
+        heard.notify_one();
         let refuse = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
         async move { if refuse { status } else { StatusCode::OK } }
     });
@@ -43,15 +48,19 @@ async fn receiver(refusals: u32, status: StatusCode) -> Receiver {
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
     let tasks = Tasks::new();
     tasks.spawn(TaskKind::Service, "receiver", async move { axum::serve(listener, Router::new().route("/hook", hook)).await });
-    Receiver { url, bodies, calls, _tasks: tasks }
+    Receiver { url, bodies, calls, bell, _tasks: tasks }
 }
 
 /// A sender, its outbox with the call of one ended run, and its clock.
 async fn sender(url: &str, policy: WebhookPolicy) -> (WebhookSender, Arc<MemoryStores>, ManualClock) {
+    sender_with(url, SenderOptions { policy, ..SenderOptions::default() }).await
+}
+
+async fn sender_with(url: &str, options: SenderOptions) -> (WebhookSender, Arc<MemoryStores>, ManualClock) {
     let stores = Arc::new(MemoryStores::new());
     ended(&stores, "r1", url).await;
     let clock = ManualClock::starting_at(at(9));
-    let options = SenderOptions { policy, key: Some(SigningKey::new(&"secret".into()).unwrap()), ..SenderOptions::default() };
+    let options = SenderOptions { key: Some(SigningKey::new(&"secret".into()).unwrap()), ..options };
     (WebhookSender::new(stores.clone(), Arc::new(clock.clone()), options).unwrap(), stores, clock)
 }
 
@@ -125,9 +134,10 @@ async fn who_is_gone_or_may_not_be_called_is_not_called_again() {
 
 #[tokio::test]
 async fn only_a_receiver_that_does_not_work_is_left_alone() {
-    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    // A port that is taken, and at which nobody listens.
+    let nobody = tokio::net::TcpSocket::new_v4().unwrap();
+    nobody.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let dead = format!("http://{}/hook", nobody.local_addr().unwrap());
-    drop(nobody);
     for (status, works) in [(404, true), (401, true), (302, true), (410, true), (429, false), (500, false), (503, false)] {
         let receiver = receiver(99, StatusCode::from_u16(status).unwrap()).await;
         let (sender, stores, _) = sender(&receiver.url, ANY).await;
@@ -137,6 +147,7 @@ async fn only_a_receiver_that_does_not_work_is_left_alone() {
     let (sender, stores, _) = sender(&dead, ANY).await;
     let call = stores.due(at(9), at(99), 1).await.unwrap().remove(0);
     assert_eq!(sender.deliver(call).await, Some(false));
+    drop(nobody);
 }
 
 #[tokio::test]
@@ -193,7 +204,9 @@ async fn a_receiver_that_never_answers_keeps_nobody_elses_calls_waiting() {
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let slow = format!("http://{}/hook", silent.local_addr().unwrap());
     let receiver = receiver(0, StatusCode::OK).await;
-    let (sender, stores, _) = sender(&slow, ANY).await;
+    // Longer than the test: what comes does not come because the silent one was given up.
+    let patience = Duration::from_secs(3_600);
+    let (sender, stores, _) = sender_with(&slow, SenderOptions { policy: ANY, patience, ..SenderOptions::default() }).await;
     for n in 0..100 {
         ended(&stores, &format!("s{n}"), &slow).await;
     }
@@ -204,10 +217,10 @@ async fn a_receiver_that_never_answers_keeps_nobody_elses_calls_waiting() {
     sender.start(&tasks);
     let all_there = async {
         while receiver.bodies.lock().len() < 12 {
-            tokio::task::yield_now().await;
+            receiver.bell.notified().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(9), all_there).await.expect("the calls of the other receiver");
+    tokio::time::timeout(Duration::from_secs(60), all_there).await.expect("the calls of the other receiver");
     let left = stores.letters(false, 999).await.unwrap();
     assert!(left.iter().all(|letter| letter.tries == 0));
     tasks.shut_down().await;

@@ -27,7 +27,7 @@ async fn a_new_user_sees_zeros_on_every_day() {
 
 #[tokio::test]
 async fn runs_of_all_threads_are_counted_and_paged() {
-    let gateway = Gateway::new();
+    let gateway = Gateway::at_noon();
     for text in ["say one", "fail once", "say two"] {
         let thread = gateway.thread().await;
         gateway.post(&format!("/api/threads/{thread}/runs/wait"), saying(text)).await;
@@ -47,7 +47,7 @@ async fn runs_of_all_threads_are_counted_and_paged() {
 
 #[tokio::test]
 async fn a_draft_without_a_thread_is_paid_for_by_its_user() {
-    let gateway = Gateway::new();
+    let gateway = Gateway::at_noon();
     let draft = json!({ "text": "[[usage 3,4]] then say Better." });
     assert_eq!(gateway.post("/api/input-polish", draft).await.code(), 200);
     let usage = console(&gateway, "usage?days=1").await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use deerflow_domain::crons::{CronStore, Scheduler};
 use deerflow_gateway::cron_runs::CronRuns;
 use harness::clock::{Clock, ManualClock, SystemClock};
@@ -19,9 +19,13 @@ fn nightly(more: Value) -> Value {
     body
 }
 
-/// Fires everything that is due within two days.
-async fn two_days_later(gateway: &Gateway) {
-    let clock = ManualClock::starting_at(SystemClock.now() + TimeDelta::days(2));
+fn in_two_days() -> DateTime<Utc> {
+    SystemClock.now() + TimeDelta::days(2)
+}
+
+/// Fires everything that is due at `moment`.
+async fn look(gateway: &Gateway, moment: DateTime<Utc>) {
+    let clock = ManualClock::starting_at(moment);
     let crons: Arc<dyn CronStore> = gateway.crons.clone();
     Scheduler::new(crons, Arc::new(CronRuns::new(gateway.state.clone())), Arc::new(clock)).look().await.expect("looked");
 }
@@ -119,14 +123,15 @@ async fn a_cron_runs_on_its_thread_as_its_user() {
     let body = nightly(json!({ "context": { "model_name": "fake" } }));
     let cron = gateway.post(&format!("/threads/{thread}/runs/crons"), body).await.json();
     assert_eq!((&cron["thread_id"], &cron["on_run_completed"]), (&json!(thread), &Value::Null));
-    two_days_later(&gateway).await;
+    let moment = in_two_days();
+    look(&gateway, moment).await;
     let runs = gateway.get(&format!("/threads/{thread}/runs")).await.json();
     let run = runs[0]["run_id"].as_str().expect("a run");
     assert_eq!(gateway.settled(&thread, run).await["status"], "success");
     assert_eq!(runs[0]["metadata"]["cron_id"], cron["cron_id"]);
     let state = gateway.get(&format!("/threads/{thread}/state")).await.json();
     assert_eq!(state["values"]["messages"][1]["content"], "good night");
-    two_days_later(&gateway).await;
+    look(&gateway, moment).await;
     assert_eq!(gateway.get(&format!("/threads/{thread}/runs")).await.json().as_array().map(Vec::len), Some(1));
 }
 
@@ -135,7 +140,7 @@ async fn without_a_thread_every_firing_has_its_own_which_stays_if_asked() {
     let gateway = Gateway::new();
     let kept = gateway.post("/runs/crons", nightly(json!({ "on_run_completed": "keep" }))).await.json();
     let temporary = gateway.post("/runs/crons", nightly(json!({}))).await.json();
-    two_days_later(&gateway).await;
+    look(&gateway, in_two_days()).await;
     let run_of = async |cron: &Value| {
         let id = uuid::Uuid::parse_str(cron["cron_id"].as_str().expect("an id")).expect("a UUID");
         let fired = cron["next_run_date"].as_str().expect("a time").replace("+00:00", "Z");
@@ -161,7 +166,7 @@ async fn a_busy_thread_refuses_the_firing_and_the_cron_goes_on() {
     let thread = gateway.thread().await;
     gateway.post(&format!("/threads/{thread}/runs"), saying("slow")).await;
     let cron = gateway.post(&format!("/threads/{thread}/runs/crons"), nightly(json!({ "multitask_strategy": "reject" }))).await.json();
-    two_days_later(&gateway).await;
+    look(&gateway, in_two_days()).await;
     assert_eq!(gateway.get(&format!("/threads/{thread}/runs")).await.json().as_array().map(Vec::len), Some(1));
     let after = gateway.get(&format!("/runs/crons/{}", cron["cron_id"].as_str().expect("an id"))).await.json();
     assert!(after["next_run_date"].as_str() > cron["next_run_date"].as_str(), "{after}");

@@ -29,7 +29,7 @@ impl<'a> User<'a> {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_wrong_key_is_refused_in_either_dialect() {
     let gateway = Gateway::new();
     for path in ["/threads/search", "/api/threads/search"] {

@@ -19,7 +19,7 @@ use deerflow_gateway::visitors::{Hosts, Visitors};
 use deerflow_gateway::webhooks::WebhookPolicy;
 use harness::agents::aids::{Polisher, Suggester};
 use harness::agents::custom::MemoryCustomAgents;
-use harness::clock::{Clock, SystemClock};
+use harness::clock::{Clock, ManualClock, SystemClock};
 use harness::config::{ExtensionsFile, OpenKeys, SummarizationConfig};
 use harness::documents::DocumentReader;
 use harness::ids::{IdSource, SystemIds, ThreadId};
@@ -264,23 +264,29 @@ impl Gateway {
 
     /// One that describes itself, or does not.
     pub(crate) fn with_docs(docs_enabled: bool) -> Self {
-        Self::built(docs_enabled, Catalog::default())
+        Self::built(docs_enabled, Catalog::default(), Arc::new(SystemClock))
+    }
+
+    /// One where it is noon and stays so: what is done on one day is asked about on the same.
+    pub(crate) fn at_noon() -> Self {
+        let noon = "2026-01-01T12:00:00Z".parse().expect("a moment");
+        Self::built(true, Catalog::default(), Arc::new(ManualClock::starting_at(noon)))
     }
 
     /// One where users make agents.
     pub(crate) fn with_agents() -> Self {
-        Self::built(true, Catalog { agents_api: true, ..Catalog::default() })
+        Self::built(true, Catalog { agents_api: true, ..Catalog::default() }, Arc::new(SystemClock))
     }
 
     /// One where documents become Markdown.
     pub(crate) fn with_documents(reader: Arc<dyn DocumentReader>) -> Self {
-        Self::built(true, Catalog { documents: Some(reader), ..Catalog::default() })
+        Self::built(true, Catalog { documents: Some(reader), ..Catalog::default() }, Arc::new(SystemClock))
     }
 
-    fn built(docs_enabled: bool, catalog: Catalog) -> Self {
+    fn built(docs_enabled: bool, catalog: Catalog, clock: Arc<dyn Clock>) -> Self {
         let stores = MemoryStores::new();
         let ports = Arc::new(stores.clone());
-        let (clock, ids): (Arc<dyn Clock>, Arc<dyn IdSource>) = (Arc::new(SystemClock), Arc::new(SystemIds::default()));
+        let ids: Arc<dyn IdSource> = Arc::new(SystemIds::default());
         let tasks = Tasks::new();
         let parts = RuntimeParts {
             bridge: Arc::new(MemoryStreamBridge::new(MemoryOptions::default()).expect("a bridge")),
@@ -431,6 +437,12 @@ impl Answer {
 
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// The frames of a stream, without the comments that come when there was nothing to tell for a while.
+    pub(crate) fn frames(&self) -> Vec<&str> {
+        let end = if self.text().contains('\r') { "\r\n\r\n" } else { "\n\n" };
+        self.text().split_inclusive(end).filter(|frame| !frame.starts_with(':')).collect()
     }
 
     /// The names of the events of a stream.

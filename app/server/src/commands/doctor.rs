@@ -17,6 +17,8 @@ pub use report::{Finding, Verdict};
 
 /// Longest wait for a server.
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
+/// How long whoever holds the port may take to say what it is.
+const HEALTH_LIMIT: Duration = Duration::from_secs(2);
 
 /// Looks at the configured database and changes nothing.
 #[async_trait]
@@ -60,6 +62,8 @@ pub struct Probes<'a> {
     pub redis: Option<&'a dyn RedisProbe>,
     /// For the sandbox, where a tool runs commands.
     pub commands: Option<&'a dyn CommandProbe>,
+    /// How long whoever holds the port may take to say what it is; without it two seconds.
+    pub health_limit: Option<Duration>,
 }
 
 /// Prints every finding to `out`; fails when a start would.
@@ -89,7 +93,7 @@ pub async fn examine(args: &FileArgs, environment: &Environment, probes: Probes<
         Err(error) => findings.push(Finding::fail("environment", error.to_string(), "set the variable to an allowed value, or unset it")),
         Ok(settings) => {
             findings.push(checks::exposure(&settings));
-            findings.push(checks::port(&settings).await);
+            findings.push(checks::port(&settings, probes.health_limit.unwrap_or(HEALTH_LIMIT)).await);
             findings.push(checks::writable("home directory", &settings.home));
             if let Some(config) = &config {
                 findings.extend(database(config, &settings, probes.database).await);

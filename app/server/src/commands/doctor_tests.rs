@@ -83,7 +83,8 @@ async fn a_port_that_a_running_deerflow_holds_is_no_failure() {
         write!(socket, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
         gateway
     });
-    let findings = Machine::with(GOOD).findings(&[("GATEWAY_PORT", &port)], Probes::default()).await;
+    let patient = Probes { health_limit: Some(Duration::from_secs(60)), ..Probes::default() };
+    let findings = Machine::with(GOOD).findings(&[("GATEWAY_PORT", &port)], patient).await;
     drop(answering.join().unwrap());
     assert_eq!(failures(&findings), [""; 0], "{findings:?}");
     assert!(of(&findings, "port")[0].found.contains("running deerflow"));

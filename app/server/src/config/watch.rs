@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use notify::{RecursiveMode, Watcher};
+use notify::event::{AccessKind, AccessMode};
+use notify::{EventKind, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
@@ -24,7 +25,12 @@ pub async fn watch(handle: ConfigHandle, shutdown: CancellationToken) {
     };
     let changed = Arc::new(Notify::new());
     let announce = Arc::clone(&changed);
-    let watcher = notify::recommended_watcher(move |_event| announce.notify_one()).and_then(|mut watcher| {
+    let tell = move |event: notify::Result<notify::Event>| {
+        if may_be_a_change(&event) {
+            announce.notify_one();
+        }
+    };
+    let watcher = notify::recommended_watcher(tell).and_then(|mut watcher| {
         watcher.watch(directory, RecursiveMode::NonRecursive)?;
         Ok(watcher)
     });
@@ -45,5 +51,38 @@ pub async fn watch(handle: ConfigHandle, shutdown: CancellationToken) {
         if let Err(error) = looked {
             tracing::error!(%error, "looking at the configuration file failed");
         }
+    }
+}
+
+/// Whether a file may hold something else than before. Looking at the file is told, too, and must not lead to the next look.
+fn may_be_a_change(event: &notify::Result<notify::Event>) -> bool {
+    event.as_ref().map_or(true, |event| match event.kind {
+        EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
+        _ => true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use notify::Event;
+    use notify::event::{CreateKind, DataChange, ModifyKind};
+
+    use super::*;
+
+    #[test]
+    fn looking_at_the_file_is_no_reason_to_look_again() {
+        let told = |kind| may_be_a_change(&Ok(Event::new(kind)));
+        for looked in [AccessKind::Open(AccessMode::Any), AccessKind::Read, AccessKind::Close(AccessMode::Read)] {
+            assert!(!told(EventKind::Access(looked)), "{looked:?}");
+        }
+        for changed in [
+            EventKind::Access(AccessKind::Close(AccessMode::Write)),
+            EventKind::Modify(ModifyKind::Data(DataChange::Any)),
+            EventKind::Create(CreateKind::File),
+            EventKind::Any,
+        ] {
+            assert!(told(changed), "{changed:?}");
+        }
+        assert!(may_be_a_change(&Err(notify::Error::generic("events were lost"))));
     }
 }

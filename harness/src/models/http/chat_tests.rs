@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use serde_json::{Map, Value, json};
 use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
 
 use super::super::test_server::{read_request, until_gone};
@@ -227,7 +227,7 @@ async fn dropping_the_stream_closes_the_connection() {
     assert_eq!(stream.next().await.unwrap().unwrap().content, "hel");
     drop(stream);
     assert!(matches!(heard.recv().await, Some(Heard::Request { .. })));
-    let gone = tokio::time::timeout(Duration::from_secs(5), heard.recv()).await;
+    let gone = tokio::time::timeout(Duration::from_secs(60), heard.recv()).await;
     assert!(matches!(gone, Ok(Some(Heard::Gone))));
 }
 
@@ -255,7 +255,10 @@ async fn refusals_have_a_class_a_status_and_a_wait_and_never_the_key() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_or_is_a_web_site_is_told() {
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    // Held for the whole test without listening, so that nobody else listens there.
+    let held = TcpSocket::new_v4().unwrap();
+    held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let closed = held.local_addr().unwrap();
     let error = model(&format!("http://{closed}/v1?token=sk-other"), json!({})).stream(request()).await.err().unwrap();
     assert_eq!(error.kind, ModelErrorKind::Transient);
     assert!(error.message.contains("connect") && !error.message.contains("sk-other"), "{error}");

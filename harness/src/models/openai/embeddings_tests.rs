@@ -4,6 +4,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 
 use super::*;
 use crate::clock::SystemClock;
@@ -21,29 +22,36 @@ enum Turn {
     Hang,
 }
 
-/// The bodies that were asked, and the heads.
-type Asked = Arc<Mutex<Vec<(String, Value)>>>;
+/// What the server tells of its requests.
+#[derive(Default)]
+struct Heard {
+    /// Their heads and bodies.
+    asked: Mutex<Vec<(String, Value)>>,
+    /// A mark for each that is left without an answer.
+    hanging: Notify,
+}
 
 /// A server whose vectors are the length of the text and its first byte, in reverse order.
-async fn server(script: Script) -> (String, Asked, Tasks) {
+async fn server(script: Script) -> (String, Arc<Heard>, Tasks) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/v1/", listener.local_addr().unwrap());
-    let (asked, tasks) = (Asked::default(), Tasks::new());
-    let heard = asked.clone();
+    let (heard, tasks) = (Arc::new(Heard::default()), Tasks::new());
+    let told = heard.clone();
     tasks.spawn(TaskKind::Service, "test server", async move {
         let mut script = script.into_iter();
         while let Ok((socket, _)) = listener.accept().await {
-            serve(socket, script.next(), &heard).await;
+            serve(socket, script.next(), &told).await;
         }
     });
-    (address, asked, tasks)
+    (address, heard, tasks)
 }
 
-async fn serve(mut socket: TcpStream, turn: Option<Turn>, asked: &Asked) {
+async fn serve(mut socket: TcpStream, turn: Option<Turn>, heard: &Heard) {
     let Some((head, body)) = read_request(&mut socket).await else { return };
-    asked.lock().push((head, body.clone()));
+    heard.asked.lock().push((head, body.clone()));
     let (status, answer) = match turn {
         Some(Turn::Hang) => {
+            heard.hanging.notify_one();
             until_gone(&mut socket).await;
             return;
         }
@@ -64,13 +72,16 @@ fn good(body: &Value) -> Value {
     json!({ "data": rows.collect::<Vec<_>>() })
 }
 
+/// Longer than any test works: calls are given up only where `outcome` moves the clock.
+const LIMIT: Duration = Duration::from_secs(60);
+
 fn entry(address: &str) -> EmbeddingEntry {
     EmbeddingEntry {
         model: "small".to_owned(),
         base_url: address.to_owned(),
         api_key: Some("sk-canary".to_owned().into()),
         dims: 2,
-        timeout: Duration::from_secs(1),
+        timeout: LIMIT,
         retry: RetryPolicy { base: Duration::from_millis(1), cap: Duration::from_millis(2), ..RetryPolicy::default() },
     }
 }
@@ -83,11 +94,22 @@ fn texts(count: usize) -> Vec<String> {
     (0..count).map(|n| "b".repeat(n + 1)).collect()
 }
 
-/// What came of two texts, and how often the server was asked.
+/// What came of two texts, and how often the server was asked. The limit of a call passes as soon as the server leaves it hanging.
 async fn outcome(script: Script) -> (Result<Vec<Vec<f32>>, ModelError>, usize) {
-    let (address, asked, _tasks) = server(script).await;
-    let embedded = embedder(entry(&address)).embed(&texts(2)).await;
-    let times = asked.lock().len();
+    let (address, heard, _tasks) = server(script).await;
+    let (embedder, texts) = (embedder(entry(&address)), texts(2));
+    let mut embedding = embedder.embed(&texts);
+    let embedded = loop {
+        tokio::select! {
+            embedded = &mut embedding => break embedded,
+            () = heard.hanging.notified() => {
+                tokio::time::pause();
+                tokio::time::advance(LIMIT + Duration::from_secs(1)).await;
+                tokio::time::resume();
+            }
+        }
+    };
+    let times = heard.asked.lock().len();
     (embedded, times)
 }
 
@@ -97,11 +119,11 @@ fn refusal(status: u16, message: &str) -> Turn {
 
 #[tokio::test]
 async fn every_text_gets_its_vector_in_batches() {
-    let (address, asked, _tasks) = server(vec![]).await;
+    let (address, heard, _tasks) = server(vec![]).await;
     let vectors = embedder(entry(&address)).embed(&texts(BATCH + 3)).await.unwrap();
     let expected: Vec<Vec<f32>> = (0..BATCH + 3).map(|n| vec![(n + 1) as f32, f32::from(b'b')]).collect();
     assert_eq!(vectors, expected);
-    let asked = asked.lock();
+    let asked = heard.asked.lock();
     let sizes: Vec<usize> = asked.iter().map(|(_, body)| body["input"].as_array().unwrap().len()).collect();
     assert_eq!(sizes, [BATCH, 3]);
     let (head, body) = &asked[0];

@@ -1,14 +1,18 @@
 //! Runs that wait: for the run before them, for their time, through a restart, and until they are told to stop.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use futures_util::StreamExt;
 
 use super::super::tests::{BEAT, as_user, drain, facade, over, spec, texts, thread, wait_for_tokens};
 use super::super::*;
+use crate::clock::ManualClock;
 use crate::runtime::actor_context::Owner;
 use crate::runtime::runs::store::{AdmitError, RunListQuery};
 use crate::runtime::stream_bridge::{ResumeFrom, StreamItem, TerminalKind};
+use crate::testkit::at;
 
 fn queued(assistant: &str) -> RunSpec {
     RunSpec { multitask: MultitaskStrategy::Enqueue, ..spec(assistant) }
@@ -89,12 +93,14 @@ async fn interrupting_ends_those_that_wait_as_well() {
 #[tokio::test(start_paused = true)]
 async fn a_delayed_run_keeps_the_thread_busy_and_begins_in_time() {
     as_user(async {
-        let facade = facade();
+        let clock = ManualClock::starting_at(at(0));
+        let facade = over(RuntimeParts { clock: Arc::new(clock.clone()), ..facade().parts().clone() });
         let late = RunSpec { delay: Duration::from_millis(30), ..queued("finish") };
         let (record, stream) = facade.create_and_stream(late, Duration::ZERO).await.unwrap();
         assert!(record.status == RunStatus::Pending && record.created_at > record.updated_at);
         let busy = facade.create_background(spec("finish")).await.unwrap_err();
         assert!(matches!(busy, RunError::Admit(AdmitError::ThreadBusy { .. })), "{busy:?}");
+        clock.advance(TimeDelta::milliseconds(30));
         assert_eq!(drain(stream).await.1, Some(StreamItem::End(TerminalKind::End)));
     })
     .await;

@@ -5,11 +5,13 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 #[cfg(feature = "mcp")]
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Child;
+use tokio::task::coop::unconstrained;
 #[cfg(feature = "mcp")]
 use tokio::time::sleep;
 use tokio::time::{Instant, sleep_until};
@@ -18,6 +20,8 @@ use super::{CommandEnd, CommandOutput, Pipe};
 
 /// How long the pipes of an ended command are listened to: something it left behind may hold them open.
 const AFTERMATH: Duration = Duration::from_millis(200);
+/// How many pieces are taken of what its pipes hold when they are no longer listened to: several times as many as fit into both.
+const LAST_PIECES: usize = 64;
 /// How long a killed command may take to be gone.
 const DYING: Duration = Duration::from_secs(2);
 /// How often a process is looked at that is waited for.
@@ -64,6 +68,9 @@ impl Running {
                 }
                 () = sleep_until(deadline) => {
                     if exited.is_some() || forced.is_some() {
+                        if !pipes.pass_on_what_is_there(output) {
+                            forced = forced.or(Some(CommandEnd::TooMuchOutput));
+                        }
                         break;
                     }
                     forced = Some(CommandEnd::TimedOut);
@@ -180,6 +187,23 @@ impl<Out: AsyncRead + Unpin, Err: AsyncRead + Unpin> Pipes<Out, Err> {
         }
         true
     }
+
+    /// Passes on what is there already and waits for nothing; `false` when the limit is passed. Who goes on printing is not listened to
+    /// for ever.
+    fn pass_on_what_is_there(&mut self, output: &mut dyn CommandOutput) -> bool {
+        for _ in 0..LAST_PIECES {
+            if !self.are_open() {
+                break;
+            }
+            // Whatever else this task has done in its turn, a pipe that has something gives it.
+            match unconstrained(self.pass_on(output)).now_or_never() {
+                Some(true) => {}
+                Some(false) => return false,
+                None => break,
+            }
+        }
+        true
+    }
 }
 
 async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> io::Result<usize> {
@@ -213,4 +237,42 @@ fn children_of(parent: Pid) -> Vec<Pid> {
 
 fn pid(raw: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(raw).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncWriteExt, duplex, repeat};
+    use tokio::task::coop::consume_budget;
+
+    use super::*;
+    use crate::sandbox::command::Transcript;
+
+    #[tokio::test]
+    async fn last_words_are_passed_on_by_a_task_that_should_yield_and_nothing_is_waited_for() {
+        let (mut printing, out) = duplex(1_024);
+        printing.write_all(b"last words").await.unwrap();
+        let mut pipes = Pipes { out: Some(out), err: Some(&b"a complaint"[..]), left: 100 };
+        for _ in 0..1_000 {
+            let _used_up = consume_budget().now_or_never();
+        }
+        let mut transcript = Transcript::keeping(100);
+        assert!(pipes.pass_on_what_is_there(&mut transcript));
+        assert_eq!((transcript.out().as_str(), transcript.err().as_str()), ("last words", "a complaint"));
+        assert!(pipes.out.is_some() && pipes.err.is_none(), "one may still print, the other has ended");
+    }
+
+    #[test]
+    fn who_never_stops_printing_is_not_listened_to_for_ever() {
+        let mut pipes = Pipes { out: Some(repeat(b'x')), err: None::<&[u8]>, left: u64::MAX };
+        assert!(pipes.pass_on_what_is_there(&mut Transcript::keeping(1)));
+        assert!(pipes.are_open());
+    }
+
+    #[test]
+    fn last_words_count_towards_the_limit() {
+        let mut pipes = Pipes { out: Some(&b"too much"[..]), err: None::<&[u8]>, left: 3 };
+        let mut transcript = Transcript::keeping(100);
+        assert!(!pipes.pass_on_what_is_there(&mut transcript));
+        assert_eq!(transcript.out(), "too");
+    }
 }

@@ -106,11 +106,12 @@ pub async fn cleanup_forgets_after_its_delay_and_spares_viewers_under_way(factor
     let mut under_way = scene.view(ResumeFrom::Start).await;
     next_event(&mut under_way).await;
     scene.end().await;
-    let delay = Duration::from_secs(2);
+    let unit = factory.unit();
+    let delay = 2 * unit;
     scene.bridge.cleanup(&scene.run, delay).await;
     scene.bridge.cleanup(&scene.run, delay).await;
     assert_eq!(scene.view(ResumeFrom::Start).await.resume, ResumeResult::Ended(TerminalKind::End));
-    tokio::time::sleep(delay + Duration::from_millis(100)).await;
+    tokio::time::sleep(delay + unit / 10).await;
     let mut late = scene.view(ResumeFrom::Start).await;
     assert_eq!(late.resume, ResumeResult::Unknown);
     assert_eq!(rest(&mut late).await, []);

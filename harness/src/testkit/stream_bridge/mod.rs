@@ -60,6 +60,12 @@ pub trait StreamBridgeFactory: Send + Sync + fmt::Debug {
 
     /// The same over a durable log.
     async fn open_with_log(&self, limits: TestLimits, log: Arc<dyn StreamLog>) -> Arc<dyn StreamBridge>;
+
+    /// What limits that tests wait out are multiples of. Where time is not paused: longer than a busy machine stands still, and less than
+    /// a quarter of [`PATIENCE`].
+    fn unit(&self) -> Duration {
+        Duration::from_secs(1)
+    }
 }
 
 /// Writes one test per promise: `stream_bridge_contract!([#[tokio::test]] MyFactory)`.

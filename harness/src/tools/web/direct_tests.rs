@@ -21,7 +21,7 @@ impl Lookup for Names {
 /// A reader that trusts `page.test`, and no other name of this machine.
 fn reader() -> Direct {
     let egress = Egress { allow_private: false, hosts: vec!["page.test".to_owned()], ports: Ports::Web };
-    Direct { client: GuardedClient::new(egress, Arc::new(Names), |client| client).unwrap(), limit: Duration::from_secs(5) }
+    Direct { client: GuardedClient::new(egress, Arc::new(Names), |client| client).unwrap(), limit: Duration::from_secs(60) }
 }
 
 async fn read(fake: &Fake, path: &str) -> Result<Page, String> {

@@ -21,9 +21,8 @@ const LEAST_FREE_BYTES: u64 = 64 * 1024 * 1024;
 const LOW_FREE_BYTES: u64 = 1024 * 1024 * 1024;
 /// Open files below which many viewers at once run dry.
 const FEW_OPEN_FILES: u64 = 4096;
-/// What `GET /health` of a gateway says it is, and how long and how much of an answer is waited for.
+/// What `GET /health` of a gateway says it is, and how much of an answer is read.
 const SERVICE: &[u8] = b"\"deer-flow-gateway\"";
-const HEALTH_LIMIT: Duration = Duration::from_secs(2);
 const LONGEST_HEALTH: u64 = 16 * 1024;
 
 pub(super) fn configuration(loaded: &Result<Loaded, ConfigError>) -> Vec<Finding> {
@@ -102,13 +101,13 @@ pub(super) fn exposure(settings: &Settings) -> Finding {
     }
 }
 
-pub(super) async fn port(settings: &Settings) -> Finding {
+pub(super) async fn port(settings: &Settings, limit: Duration) -> Finding {
     let subject = "port";
     let host = settings.host.trim_start_matches('[').trim_end_matches(']');
     let address = format!("{}:{}", settings.host, settings.port);
     match TcpListener::bind((host, settings.port)) {
         Ok(_) => Finding::ok(subject, format!("{address} is free")),
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_deerflow(host, settings.port).await => {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_deerflow(host, settings.port, limit).await => {
             Finding::ok(subject, format!("a running deerflow answers at {address}"))
         }
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
@@ -124,7 +123,7 @@ pub(super) async fn port(settings: &Settings) -> Finding {
 }
 
 /// Whether what listens there calls itself a DeerFlow gateway.
-async fn is_deerflow(host: &str, port: u16) -> bool {
+async fn is_deerflow(host: &str, port: u16, limit: Duration) -> bool {
     let asked = async {
         let mut socket = tokio::net::TcpStream::connect((host, port)).await?;
         socket.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await?;
@@ -132,7 +131,7 @@ async fn is_deerflow(host: &str, port: u16) -> bool {
         socket.take(LONGEST_HEALTH).read_to_end(&mut answer).await?;
         io::Result::Ok(answer.windows(SERVICE.len()).any(|words| words == SERVICE))
     };
-    matches!(tokio::time::timeout(HEALTH_LIMIT, asked).await, Ok(Ok(true)))
+    matches!(tokio::time::timeout(limit, asked).await, Ok(Ok(true)))
 }
 
 pub(super) fn writable(subject: &'static str, directory: &Path) -> Finding {
