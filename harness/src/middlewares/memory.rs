@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
 use super::middleware::{HookResult, Hooks, Middleware};
@@ -16,7 +17,7 @@ use crate::ids::{RunId, ThreadId};
 use crate::memory::{Memories, MemoryRules, MemoryScope, render};
 use crate::messages::{Message, kwargs};
 use crate::models::{ModelError, ModelRequest};
-use crate::runtime::agent::RunContext;
+use crate::runtime::agent::{AgentEvent, RunContext};
 use crate::runtime::runs::store::StoreError;
 use crate::state::ThreadState;
 
@@ -44,7 +45,21 @@ pub struct MemoryMiddleware {
 struct Held {
     run: RunId,
     edits: i64,
-    text: Option<Arc<str>>,
+    text: Option<Remembered>,
+}
+
+/// What is remembered, in words.
+#[derive(Debug, Clone)]
+struct Remembered {
+    text: Arc<str>,
+    /// Of the text, in hex.
+    sha256: Arc<str>,
+}
+
+impl From<String> for Remembered {
+    fn from(text: String) -> Self {
+        Self { sha256: hex::encode(Sha256::digest(&text)).into(), text: text.into() }
+    }
 }
 
 impl MemoryMiddleware {
@@ -65,7 +80,7 @@ impl MemoryMiddleware {
     }
 
     /// What the run's agent reads; looked up once per run.
-    async fn text(&self, ctx: &RunContext) -> Result<Option<Arc<str>>, StoreError> {
+    async fn text(&self, ctx: &RunContext) -> Result<Option<Remembered>, StoreError> {
         let place = (self.scope_of(ctx), ctx.thread_id.clone());
         let held = self.held.lock().get(&place).cloned();
         if let Some(held) = held.as_ref().filter(|held| held.run == ctx.run_id) {
@@ -74,7 +89,7 @@ impl MemoryMiddleware {
         let stored = self.memories.read(&place.0).await?;
         let text = match held {
             Some(held) if held.edits == stored.edits && held.text.is_some() => held.text,
-            _ => render(&stored.document, self.rules.max_injection_tokens).map(Arc::from),
+            _ => render(&stored.document, self.rules.max_injection_tokens).map(Remembered::from),
         };
         let mut all = self.held.lock();
         if all.len() >= MOST_HELD {
@@ -111,7 +126,8 @@ impl Middleware for MemoryMiddleware {
     async fn wrap_model_call(&self, mut request: ModelRequest, ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
         let text = timeout(LIMIT, self.text(ctx)).await.unwrap_or_else(|_| Err(StoreError::Unavailable("it took too long".to_owned())));
         match text {
-            Ok(Some(text)) => {
+            Ok(Some(Remembered { text, sha256 })) => {
+                ctx.sink.emit(AgentEvent::MemoryShown { content_sha256: sha256 });
                 let at = request.messages.iter().position(is_real_user_message).unwrap_or_default();
                 request.messages.insert(at, message(&text));
             }

@@ -6,7 +6,7 @@ use serde_json::Map;
 use super::*;
 use crate::agents::AgentSource;
 use crate::agents::lead::{LeadAgentSpec, LeadAgents};
-use crate::agents::test_support::{ReplayModel, Reply, fresh, run, state_of};
+use crate::agents::test_support::{ReplayModel, Reply, Said, fresh, run, state_of};
 use crate::clock::{Clock, ManualClock};
 use crate::ids::SeededIds;
 use crate::memory::{FactChange, MemoryStore, VolatileMemoryStore};
@@ -35,11 +35,21 @@ fn rig() -> Rig {
 }
 
 impl Rig {
+    async fn said(&self, name: &str) -> Said {
+        let state = state_of([Message::human("hello")]);
+        run(&self.agent, fresh(state), |ctx| ctx.run_id = RunId::parse(name).unwrap()).await
+    }
+
+    /// The digests of what the journal hears was shown in run `name`.
+    async fn digests(&self, name: &str) -> Vec<Arc<str>> {
+        let digest = |event| if let AgentEvent::MemoryShown { content_sha256 } = event { Some(content_sha256) } else { None };
+        self.said(name).await.events.into_iter().filter_map(digest).collect()
+    }
+
     /// What the model is sent in run `name`.
     async fn sent(&self, name: &str) -> Vec<String> {
         let before = self.model.asked().len();
-        let state = state_of([Message::human("hello")]);
-        let said = run(&self.agent, fresh(state), |ctx| ctx.run_id = RunId::parse(name).unwrap()).await;
+        let said = self.said(name).await;
         assert_eq!(said.state().messages().len(), 2, "a memory is no part of the thread");
         // What people say is framed.
         let text =
@@ -71,6 +81,20 @@ async fn a_thread_keeps_its_text_until_the_user_changes_something() {
     let change = FactChange { content: Some("likes coffee".to_owned()), ..FactChange::default() };
     rig.memories.correct(&ann, &document.facts[0].id, &change).await.unwrap();
     assert!(rig.sent("r3").await[0].contains("likes coffee"));
+}
+
+#[tokio::test]
+async fn the_journal_hears_which_memory_is_shown() {
+    let rig = rig();
+    assert_eq!(rig.digests("r1").await, []);
+    let ann = MemoryScope::of_user("ann");
+    rig.memories.add(&ann, "likes tea", "preference", 0.9).await.unwrap();
+    let first = rig.digests("r2").await;
+    let text = render(&rig.memories.read(&ann).await.unwrap().document, MemoryRules::default().max_injection_tokens).unwrap();
+    assert_eq!(first, [hex::encode(Sha256::digest(text)).into()]);
+    assert_eq!(rig.digests("r3").await, first, "the text is the same");
+    rig.memories.add(&ann, "likes coffee", "preference", 0.9).await.unwrap();
+    assert_ne!(rig.digests("r4").await, first);
 }
 
 #[tokio::test]

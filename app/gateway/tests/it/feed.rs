@@ -95,6 +95,7 @@ async fn a_run_s_rows_and_counts_are_there_after_it() {
     let events = gateway.get(&format!("{base}/events?limit=2000")).await.json();
     let types: Vec<&str> = events.as_array().expect("rows").iter().filter_map(|row| row["event_type"].as_str()).collect();
     assert!(types.contains(&"llm.human.input") && types.contains(&"llm.ai.response"), "{types:?}");
+    assert!(types.ends_with(&["run.end", "run.delivery"]), "{types:?}");
     let only = gateway.get(&format!("{base}/events?event_types=llm.ai.response,x")).await.json();
     assert_eq!(only.as_array().expect("rows").len(), 1);
     assert_eq!(gateway.get(&format!("{base}/events?task_id=none")).await.json(), json!([]));

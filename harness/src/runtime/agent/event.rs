@@ -42,6 +42,11 @@ pub enum AgentEvent {
         /// The id that the answer will have.
         message_id: String,
     },
+    /// A model is shown what is remembered of the user; for the journal.
+    MemoryShown {
+        /// The SHA-256 of the text, in hex.
+        content_sha256: Arc<str>,
+    },
     /// A model answered; for the journal and the token count.
     ModelCall(ModelCallRecord),
     /// A model call failed for good; for the journal.

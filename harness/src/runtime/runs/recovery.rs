@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::callbacks::HUMAN_INPUT;
+use super::callbacks::{HUMAN_INPUT, MEMORY_CONTEXT};
 use super::error::RunError;
 use super::observer::{LifecycleKind, RunLifecycleEvent};
 use super::parts::{RunLimits, RuntimeParts};
@@ -230,7 +230,17 @@ pub(super) async fn until_stored(end: &RunCommit, parts: &RuntimeParts) -> Resul
 
 /// The question that a run was made with, as the journal has it.
 pub(super) async fn journaled_question(thread: &ThreadId, run: &RunId, parts: &RuntimeParts) -> Result<Option<RunEvent>, StoreError> {
-    let event_types = vec![HUMAN_INPUT.to_owned()];
+    journaled(HUMAN_INPUT, thread, run, parts).await
+}
+
+/// Whether the journal says which memory the run was shown.
+pub(super) async fn is_memory_journaled(thread: &ThreadId, run: &RunId, parts: &RuntimeParts) -> Result<bool, StoreError> {
+    Ok(journaled(MEMORY_CONTEXT, thread, run, parts).await?.is_some())
+}
+
+/// The first row of this type that a run has.
+async fn journaled(event_type: &str, thread: &ThreadId, run: &RunId, parts: &RuntimeParts) -> Result<Option<RunEvent>, StoreError> {
+    let event_types = vec![event_type.to_owned()];
     let query = EventQuery { run_id: Some(run.clone()), limit: 1, event_types, ..EventQuery::default() };
     Ok(parts.events.list(thread, &query, &Owner::None).await?.pop())
 }

@@ -36,6 +36,7 @@ impl Agent for TwoSteps {
         let driver = async move {
             let second = input.start == AgentStart::Continue && input.machine == Some(json!({ "said": 1 }));
             let text = if second { "second" } else { "first" };
+            ctx.sink.emit(AgentEvent::MemoryShown { content_sha256: "digest".into() });
             ctx.sink.emit(AgentEvent::ModelCall(ModelCallRecord {
                 call_id: text.to_owned(),
                 caller: "lead_agent".to_owned(),
@@ -44,7 +45,8 @@ impl Agent for TwoSteps {
                 usage: Some(UsageMetadata { input_tokens: 3, output_tokens: 2, total_tokens: 5, ..UsageMetadata::default() }),
                 latency_ms: 1,
             }));
-            let update = StateUpdate::messages([Message::ai(text).with(|body| body.id = Some(ctx.ids.message_id()))]);
+            let update = StateUpdate::messages([Message::ai(text).with(|body| body.id = Some(ctx.ids.message_id()))])
+                .and("artifacts", json!([format!("/{text}")]));
             let mut state = input.state;
             state.apply(update.clone(), &*ctx.ids)?;
             let next = if second { vec![] } else { vec![PendingTask::new("task-2", "model")] };
@@ -106,9 +108,14 @@ pub(in crate::runtime::runs) async fn stored(process: &RunsFacade, run: &RunReco
     process.parts().query.get(&run.run_id, &Owner::None).await.unwrap().unwrap()
 }
 
+async fn rows(process: &RunsFacade, event_type: &str) -> Vec<Value> {
+    let query = EventQuery { limit: 100, event_types: vec![event_type.to_owned()], ..EventQuery::default() };
+    let rows = process.parts().events.list(&thread(), &query, &Owner::None).await.unwrap();
+    rows.into_iter().map(|row| row.event.content).collect()
+}
+
 async fn human_rows(process: &RunsFacade) -> usize {
-    let query = EventQuery { limit: 100, event_types: vec!["llm.human.input".to_owned()], ..EventQuery::default() };
-    process.parts().events.list(&thread(), &query, &Owner::None).await.unwrap().len()
+    rows(process, "llm.human.input").await.len()
 }
 
 #[tokio::test]
@@ -267,6 +274,22 @@ async fn what_a_run_cost_is_the_sum_over_its_attempts() {
         assert_eq!((cost.llm_call_count, cost.total_tokens, cost.lead_agent_tokens), (2, 10, 10));
         assert_eq!(cost.token_usage_by_model["small"], json!({ "input_tokens": 6, "output_tokens": 4, "total_tokens": 10 }));
         assert_eq!((cost.first_human_message.as_deref(), cost.last_ai_message.as_deref()), (Some("hello"), Some("second")));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_run_was_shown_and_what_it_presented_is_journaled_once_over_its_attempts() {
+    as_user(async {
+        let before = process();
+        let run = stuck(&before, spec("any")).await;
+        assert_eq!(rows(&before, "context:memory").await.len(), 1);
+        let after = after(&before);
+        after.recover().await.unwrap();
+        after.join_wait(None, &run.run_id).await.unwrap();
+        assert_eq!(rows(&after, "context:memory").await, [json!({ "content_sha256": "digest" })]);
+        let receipt = json!({ "presented": 2, "paths": ["/first", "/second"], "by_tool": {} });
+        assert_eq!(rows(&after, "run.delivery").await, [receipt]);
     })
     .await;
 }

@@ -209,7 +209,9 @@ async fn a_run_streams_its_events_in_order_and_everything_is_in_place_at_the_end
         assert!(head.meta.next.is_empty());
         let rows = facade.parts().events.list(&thread(), &EventQuery { limit: 100, ..EventQuery::default() }, &Owner::Auto).await.unwrap();
         let types: Vec<_> = rows.iter().map(|row| row.event.event_type.as_str()).collect();
-        assert_eq!(types, ["run.start", "llm.human.input", "run.end"]);
+        assert_eq!(types, ["run.start", "llm.human.input", "run.end", "run.delivery"]);
+        assert_eq!(rows[2].event.content, json!({ "title": "A title" }));
+        assert_eq!(rows[3].event.content, json!({ "presented": 0, "paths": [], "by_tool": {} }));
     })
     .await;
 }
@@ -419,7 +421,7 @@ async fn a_commit_whose_reply_is_lost_is_not_written_twice_and_the_run_ends_well
         assert_eq!(facade.get_run(None, &record.run_id).await.unwrap().unwrap().status, RunStatus::Success);
         let rows = facade.parts().events.list(&thread(), &EventQuery { limit: 100, ..EventQuery::default() }, &Owner::Auto).await.unwrap();
         let types: Vec<_> = rows.iter().map(|row| row.event.event_type.as_str()).collect();
-        assert_eq!(types, ["run.start", "llm.human.input", "run.end"]);
+        assert_eq!(types, ["run.start", "llm.human.input", "run.end", "run.delivery"]);
         assert!(facade.create_and_wait(spec("finish")).await.is_ok());
     })
     .await;

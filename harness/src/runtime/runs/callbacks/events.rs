@@ -12,10 +12,12 @@ use crate::ids::{RunId, ThreadId};
 use crate::messages::{Message, kwargs};
 use crate::runtime::agent::{AgentEvent, ModelCallRecord, is_aside};
 use crate::runtime::runs::store::{NewRunEvent, category};
-use crate::state::ThreadState;
+use crate::state::{CHANNELS, ThreadState};
 
 /// The type of the row that has the question of a run.
 pub(crate) const HUMAN_INPUT: &str = "llm.human.input";
+/// The type of the row that says which memory the model was shown.
+pub(crate) const MEMORY_CONTEXT: &str = "context:memory";
 
 /// The journal of one run, before it is stored.
 #[derive(Debug)]
@@ -27,6 +29,7 @@ pub(crate) struct RunEventCallback {
     max_trace_chars: usize,
     pending: Vec<NewRunEvent>,
     human: Human,
+    memory_is_written: bool,
     /// Answers are journaled when the hooks behind the model are done with them: a message must read the same in the journal
     /// and in the state.
     awaited: AwaitedAnswers,
@@ -56,6 +59,7 @@ impl RunEventCallback {
             max_trace_chars,
             pending: Vec::new(),
             human: Human::None,
+            memory_is_written: false,
             awaited: AwaitedAnswers::default(),
             last_answer: None,
             answers: HashSet::new(),
@@ -89,6 +93,11 @@ impl RunEventCallback {
         }
     }
 
+    /// Which memory the model was shown is in the journal already, by an earlier attempt.
+    pub(crate) fn memory_is_written(&mut self) {
+        self.memory_is_written = true;
+    }
+
     pub(crate) fn hear(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Step(step) => {
@@ -106,6 +115,7 @@ impl RunEventCallback {
                 self.trace("llm.request", json!({ "caller": caller, "model": model, "message_count": message_count }));
             }
             AgentEvent::ModelCall(call) => self.model_call(call),
+            AgentEvent::MemoryShown { content_sha256 } => self.write_memory(content_sha256),
             AgentEvent::ModelError { caller, error } => {
                 let error = self.clip(error);
                 self.trace("llm.error", json!({ "caller": caller, "error": error }));
@@ -145,8 +155,8 @@ impl RunEventCallback {
         self.message("llm.ai.response", message, metadata);
     }
 
-    /// The end of the run.
-    pub(crate) fn run_ended(&mut self, status: &str, error: Option<(&str, &str)>) {
+    /// The end of the run, which reached `state`.
+    pub(crate) fn run_ended(&mut self, status: &str, error: Option<(&str, &str)>, state: &ThreadState) {
         self.write_human();
         self.write_rest();
         match error {
@@ -154,8 +164,13 @@ impl RunEventCallback {
                 let text = self.clip(text);
                 self.push("run.error", category::ERROR, Value::String(text), Map::from_iter([("error_type".to_owned(), json!(name))]));
             }
-            None => self.push("run.end", category::OUTPUTS, json!({}), Map::from_iter([("status".to_owned(), json!(status))])),
+            None => self.push("run.end", category::OUTPUTS, outputs(state), Map::from_iter([("status".to_owned(), json!(status))])),
         }
+    }
+
+    /// The receipt of what the run presented.
+    pub(crate) fn delivered(&mut self, receipt: Value) {
+        self.push("run.delivery", category::OUTPUTS, receipt, Map::new());
     }
 
     pub(crate) fn message_count(&self) -> u64 {
@@ -255,6 +270,13 @@ impl RunEventCallback {
         }
     }
 
+    /// Once per run: each of its model calls is shown the same. The digest tells runs apart without keeping what is remembered.
+    fn write_memory(&mut self, content_sha256: &str) {
+        if !std::mem::replace(&mut self.memory_is_written, true) {
+            self.push(MEMORY_CONTEXT, category::CONTEXT, json!({ "content_sha256": content_sha256 }), Map::new());
+        }
+    }
+
     fn message(&mut self, event_type: &str, message: &Message, metadata: Map<String, Value>) {
         self.message_count += 1;
         let content = serde_json::to_value(message).unwrap_or(Value::Null);
@@ -281,6 +303,11 @@ impl RunEventCallback {
     fn clip(&self, text: &str) -> String {
         text.chars().take(self.max_trace_chars).collect()
     }
+}
+
+/// The state a run reached, without its messages: each has a row of its own, and a thread would be journaled anew by every run.
+fn outputs(state: &ThreadState) -> Value {
+    CHANNELS.iter().filter_map(|(name, _)| Some(((*name).to_owned(), state.channel(name)?.clone()))).collect::<Map<_, _>>().into()
 }
 
 #[cfg(test)]

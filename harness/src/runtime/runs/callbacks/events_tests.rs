@@ -94,6 +94,33 @@ fn an_answer_that_a_guard_took_back_is_traced_only() {
 fn an_answer_without_a_word_that_stays_is_journaled_at_the_end() {
     let mut journal = journal();
     journal.hear(&answered(Message::ai("").with(|body| body.id = Some("a".to_owned()))));
-    journal.run_ended("success", None);
+    journal.run_ended("success", None, &ThreadState::default());
     assert_eq!(messages(&mut journal), ["ai:"]);
+}
+
+#[test]
+fn the_memory_that_a_run_is_shown_is_journaled_once_by_its_digest() {
+    let shown = || AgentEvent::MemoryShown { content_sha256: "abc".into() };
+    let mut first = journal();
+    first.hear(&shown());
+    first.hear(&shown());
+    let rows = first.flush();
+    assert_eq!((rows.len(), rows[0].event_type.as_str(), rows[0].category.as_str()), (1, "context:memory", "context"));
+    assert_eq!(rows[0].content, json!({ "content_sha256": "abc" }));
+    let mut second = journal();
+    second.memory_is_written();
+    second.hear(&shown());
+    assert_eq!(second.flush(), []);
+}
+
+#[test]
+fn the_end_says_what_the_run_reached_besides_messages() {
+    let mut journal = journal();
+    let channels = [("artifacts", json!(["/a"])), ("title", json!("A title"))].map(|(name, value)| (name.to_owned(), value));
+    let state = ThreadState::restored([(0, Message::ai("said"))], channels.into_iter().collect());
+    journal.run_ended("interrupted", None, &state);
+    let rows = journal.flush();
+    assert_eq!((rows[0].event_type.as_str(), rows[0].category.as_str()), ("run.end", category::OUTPUTS));
+    assert_eq!(rows[0].content.to_string(), r#"{"title":"A title","artifacts":["/a"]}"#);
+    assert_eq!(rows[0].metadata["status"], "interrupted");
 }

@@ -1,12 +1,14 @@
 //! What a run leaves behind besides its state: the journal, the token count, the title.
 
 mod answers;
+mod delivery;
 mod events;
 mod subagents;
 mod title;
 mod tokens;
 
-pub(super) use events::{HUMAN_INPUT, RunEventCallback};
+pub(super) use delivery::RunDelivery;
+pub(super) use events::{HUMAN_INPUT, MEMORY_CONTEXT, RunEventCallback};
 pub(super) use subagents::OpenSubagents;
 pub(super) use title::RunTitleCallback;
 pub(super) use tokens::RunTokenCallback;
@@ -14,6 +16,7 @@ pub(super) use tokens::RunTokenCallback;
 use super::record::RunCompletionData;
 use super::store::NewRunEvent;
 use crate::runtime::agent::{AgentEvent, SubagentEvent};
+use crate::state::ThreadState;
 
 /// The callbacks of one run.
 #[derive(Debug)]
@@ -22,6 +25,7 @@ pub(super) struct Callbacks {
     tokens: RunTokenCallback,
     title: RunTitleCallback,
     subagents: OpenSubagents,
+    delivery: RunDelivery,
     /// What former attempts added up to.
     former: RunCompletionData,
 }
@@ -34,6 +38,7 @@ impl Callbacks {
             tokens: RunTokenCallback::default(),
             title: RunTitleCallback::default(),
             subagents: OpenSubagents::default(),
+            delivery: RunDelivery::default(),
             former,
         }
     }
@@ -45,6 +50,7 @@ impl Callbacks {
             // What an agent inside a call says is no part of the transcript; what it costs counts.
             AgentEvent::Nested(_, inside) => return self.hear_inside(inside),
             AgentEvent::Subagent(news) => self.subagents.hear(news),
+            AgentEvent::TaskEnd(task, end) => self.delivery.hear(task, end),
             _ => {}
         }
         self.tokens.hear(event);
@@ -66,6 +72,12 @@ impl Callbacks {
     /// How the subagents end that are under way when the run is stopped.
     pub(super) fn cut_subagents(&self) -> Vec<SubagentEvent> {
         self.subagents.cut()
+    }
+
+    /// The end of the run, which found `before` and reached `after`.
+    pub(super) fn run_ended(&mut self, status: &str, error: Option<(&str, &str)>, before: &ThreadState, after: &ThreadState) {
+        self.events.run_ended(status, error, after);
+        self.events.delivered(self.delivery.receipt(before, after));
     }
 
     /// Journal rows since the last call.

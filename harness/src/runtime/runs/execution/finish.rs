@@ -40,7 +40,7 @@ impl Execution {
         if stored.is_ok() {
             let error = error_of(&end);
             let error = error.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
-            self.callbacks.events.run_ended(status.as_str(), error);
+            self.callbacks.run_ended(status.as_str(), error, &self.progress.before, &self.progress.state);
             let rows = if rolled_back { Vec::new() } else { self.callbacks.flush() };
             self.journal.events(rows);
             stored = self.journal.finish(self.run_end(&end, status)).await;

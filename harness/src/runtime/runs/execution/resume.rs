@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::recovery::journaled_question;
+use super::super::recovery::{is_memory_journaled, journaled_question};
 use super::super::spec::RunInput;
 use super::end::StreamEnd;
 use super::prepare::{MOST_SUCCESSORS, awaits_input};
@@ -18,6 +18,7 @@ impl Execution {
     /// Takes up what the run has saved, and gives where its machine stood and how the agent goes on. `None` when it had saved
     /// nothing: it begins as if for the first time.
     pub(super) async fn take_up(&mut self) -> Result<Option<(Option<Value>, AgentStart)>, StreamEnd> {
+        self.take_up_memory().await?;
         let newest = self.read(|| self.parts.checkpointer.get(&self.plan.thread_id, None)).await?;
         let Some(reached) = newest.filter(|newest| self.is_own(&newest.meta)) else { return Ok(None) };
         self.parts.ids.heed(&reached.meta.checkpoint_id);
@@ -46,6 +47,15 @@ impl Execution {
             }
             _ => Ok(Some((self.progress.machine.clone(), AgentStart::Continue))),
         }
+    }
+
+    /// The journal says once which memory a run was shown.
+    async fn take_up_memory(&mut self) -> Result<(), StreamEnd> {
+        let journaled = || async { Ok(is_memory_journaled(&self.plan.thread_id, &self.plan.run_id, &self.parts).await?) };
+        if self.read(journaled).await? {
+            self.callbacks.events.memory_is_written();
+        }
+        Ok(())
     }
 
     /// The question that the run was made with joins the journal if it has not yet.

@@ -20,6 +20,8 @@ pub mod category {
     pub const ERROR: &str = "error";
     /// Agents that an agent set to work.
     pub const SUBAGENT: &str = "subagent";
+    /// What models were shown besides the conversation, by its digest.
+    pub const CONTEXT: &str = "context";
     /// What models cost outside of runs.
     pub const USAGE: &str = "usage";
     /// What middlewares did.
