@@ -28,7 +28,8 @@ const BUSY_LIMIT: Duration = Duration::from_secs(10);
 pub(crate) const ACQUIRE_LIMIT: Duration = Duration::from_secs(10);
 /// The longest a statement may take on Postgres, and wait for a row there, in milliseconds.
 const STATEMENT_LIMIT_MS: &str = "20000";
-/// A Postgres connection that was idle for longer is asked whether it is still of use. No server that ended all sessions is back sooner.
+/// A Postgres connection that was idle for longer is asked whether it is still of use. A server that was stopped is hardly back sooner; a
+/// session that was ended while its server went on can be met within it.
 const ASK_AFTER: Duration = Duration::from_millis(100);
 const SQLITE_READERS: u32 = 8;
 /// Files up to this size are checked page by page at the start; a longer check would hold the start up.

@@ -35,8 +35,6 @@ fn options(limits: TestLimits) -> RedisOptions {
         stalled_subscriber_timeout: limits.stalled_subscriber_timeout,
         idle_stream_ttl: limits.idle_stream_ttl,
         poll_interval: Duration::from_millis(500),
-        // What a slow server knows of a stream holds too.
-        claim_patience: Duration::from_secs(20),
         ..RedisOptions::at(shared_url())
     }
 }
