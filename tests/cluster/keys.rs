@@ -12,8 +12,6 @@ use serde_json::Value;
 use crate::rig::{Cluster, Story, Web, body, text};
 use crate::servers::{Server, Ways};
 
-/// So many keys are asked with side by side.
-const AT_ONCE: usize = 6;
 /// How often a client asks before it gives up, half a second apart.
 const TRIES: usize = 120;
 
@@ -27,7 +25,7 @@ async fn a_key_makes_one_run_however_many_nodes_are_asked_and_die() {
         eprintln!("seed {seed}");
         let mut dice = Dice::of(seed);
         let keys = stream::iter(0..setting("KEYS", 12)).map(|key| one_run(&web, format!("s{seed}k{key}")));
-        let asking = keys.buffer_unordered(AT_ONCE).count();
+        let asking = keys.buffer_unordered(at_once()).count();
         let dying = async {
             tokio::time::sleep(dice.millis(100, 1_500)).await;
             let away = dice.millis(0, 2_000);
@@ -47,7 +45,7 @@ async fn a_key_makes_one_run_though_the_database_s_answers_are_lost() {
     let losing = Faults { lost_answers: 20, ..Faults::default() };
     ways[0].set(&[Server::Postgres], &losing);
     let keys = stream::iter(0..setting("KEYS", 24)).map(|key| one_run(&cluster.web, format!("lost{key}")));
-    let made = keys.buffer_unordered(AT_ONCE).count().await;
+    let made = keys.buffer_unordered(at_once()).count().await;
     eprintln!("{made} keys, one run each, {} answers lost", ways[0].postgres.lost());
     assert!(ways[0].postgres.lost() > 0, "no answer was lost");
     assert_eq!(cluster.model.rejections(), 0);
@@ -71,11 +69,16 @@ async fn viewers_miss_and_repeat_nothing_though_the_stream_server_s_answers_are_
             seen.is_whole(&story);
         }
     });
-    let told = told.buffer_unordered(AT_ONCE).count().await;
+    let told = told.buffer_unordered(at_once()).count().await;
     let lost: u64 = ways.iter().map(|way| way.redis.lost()).sum();
     eprintln!("{told} runs with two viewers each, {lost} answers lost");
     assert!(lost > 0, "no answer was lost");
     assert_eq!(cluster.model.rejections(), 0);
+}
+
+/// So many keys are asked with side by side.
+fn at_once() -> usize {
+    usize::try_from(setting("AT_ONCE", 6)).expect("few")
 }
 
 /// Every gateway is asked for the same run at once, until each has answered: there is one run, and another body is refused.

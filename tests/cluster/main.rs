@@ -3,6 +3,7 @@
 mod alone;
 mod balancer;
 mod chaos;
+mod clocks;
 mod follower;
 mod keys;
 mod outages;

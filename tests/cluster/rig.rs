@@ -48,15 +48,26 @@ impl Cluster {
 
     /// A gateway for each of these ends of a configuration.
     pub(crate) async fn each(sections: &[String]) -> Self {
+        let all: Vec<_> = sections.iter().map(|sections| (sections.as_str(), &[][..])).collect();
+        Self::started(&all).await
+    }
+
+    /// A gateway for each of these environments.
+    pub(crate) async fn under(sections: &str, environments: &[Vec<(String, String)>]) -> Self {
+        let all: Vec<_> = environments.iter().map(|environment| (sections, &environment[..])).collect();
+        Self::started(&all).await
+    }
+
+    async fn started(all: &[(&str, &[(String, String)])]) -> Self {
         let model = ScriptedOpenAi::start(Options { port: 0, strict: true }).await.expect("model");
         let mut nodes = Vec::new();
-        for sections in sections {
-            nodes.push(launch(&model.base_url, sections).await.expect("gateway"));
+        for (sections, environment) in all {
+            nodes.push(launch(&model.base_url, sections, environment).await.expect("gateway"));
         }
         let urls = nodes.iter().map(GatewayProcess::base_url).collect();
         let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).connect_timeout(Duration::from_secs(2));
         let web = Web { client: client.build().expect("client"), urls, history: history() };
-        Self { nodes, model, web, sections: sections[0].clone() }
+        Self { nodes, model, web, sections: all[0].0.to_owned() }
     }
 
     /// The store's section of the configuration, for a gateway beside these.
@@ -90,8 +101,8 @@ impl Drop for Cluster {
     }
 }
 
-/// A gateway, or why it did not come up.
-pub(crate) async fn launch(base_url: &str, sections: &str) -> anyhow::Result<GatewayProcess> {
+/// A gateway with more in its environment, or why it did not come up.
+pub(crate) async fn launch(base_url: &str, sections: &str, environment: &[(String, String)]) -> anyhow::Result<GatewayProcess> {
     let grace = if sections.lines().any(|line| line.starts_with("runs:")) { "" } else { USUAL_GRACE };
     let config = format!(
         "config_version: 34
@@ -107,6 +118,7 @@ sandbox: {{use: local}}
     );
     let mut options = GatewayOptions::new(deerflow_binary()?, config);
     options.env = vec![(AUTH_DISABLED.0.to_owned(), AUTH_DISABLED.1.to_owned())];
+    options.env.extend_from_slice(environment);
     options.stopped_within = Duration::from_secs(35);
     GatewayProcess::launch(options).await
 }

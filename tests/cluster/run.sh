@@ -9,6 +9,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source tests/servers.sh
 
+faketime() { compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' || compgen -G '/usr/lib/faketime/libfaketimeMT.so.1'; }
+[[ -n $(faketime) ]] || install_packages faketime
+DEERFLOW_TEST_FAKETIME=$(faketime | head -n 1)
+export DEERFLOW_TEST_FAKETIME
 command -v nginx >/dev/null || install_packages nginx-light
 start_postgres
 start_redis

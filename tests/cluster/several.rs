@@ -94,14 +94,14 @@ async fn cancelled_elsewhere(web: &Web, round: u64) -> (Duration, String) {
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
 async fn who_keeps_streams_to_itself_is_refused_beside_others_and_keeps_others_out() {
     let cluster = Cluster::of(1).await;
-    let refused = launch(&cluster.model.base_url, &cluster.store()).await.expect_err("must not start").to_string();
+    let refused = launch(&cluster.model.base_url, &cluster.store(), &[]).await.expect_err("must not start").to_string();
     assert!(refused.contains("stream_bridge.type"), "{refused}");
     let thread = cluster.web.thread(0).await;
     cluster.web.goes_on(0, &thread).await;
 
     let alone = Cluster::with(1, &on_postgres()).await;
     for sections in [alone.store(), alone.store() + &through_redis()] {
-        let refused = launch(&alone.model.base_url, &sections).await.expect_err("must not start").to_string();
+        let refused = launch(&alone.model.base_url, &sections, &[]).await.expect_err("must not start").to_string();
         assert!(refused.contains("stream_bridge.type"), "{refused}");
     }
     let thread = alone.web.thread(0).await;

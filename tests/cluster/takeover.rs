@@ -9,7 +9,7 @@ use crate::follower::{join, tell};
 use crate::rig::{Cluster, Story, body, gives_figures, limit, on_postgres, p99, spread, text, through_redis};
 
 /// What taking over may need: the lease, the sweep, and the way to the viewer.
-const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(15);
+pub(crate) const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(15);
 /// What handing over may need once the node has stopped: the way to others and to the viewer.
 const HANDED_OVER_WITHIN: Duration = Duration::from_secs(5);
 

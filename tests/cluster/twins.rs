@@ -8,15 +8,13 @@ use reqwest::Method;
 
 use crate::rig::{Cluster, Story, Web, body, text};
 
-/// So many pairs are made side by side.
-const AT_ONCE: usize = 8;
-
 #[tokio::test]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
 async fn two_runs_made_at_once_on_different_nodes_are_told_apart_by_every_strategy() {
     let pairs = setting("PAIRS", 4);
+    let at_once = usize::try_from(setting("AT_ONCE", 8)).expect("few");
     let all = ["reject", "enqueue", "interrupt", "rollback"].into_iter().flat_map(|strategy| (0..pairs).map(move |pair| (strategy, pair)));
-    for some in all.collect::<Vec<_>>().chunks(AT_ONCE) {
+    for some in all.collect::<Vec<_>>().chunks(at_once) {
         let cluster = Cluster::of(2).await;
         let made = join_all(some.iter().map(|&(strategy, pair)| Pair::made(&cluster.web, strategy, pair))).await;
         // No run could end before its twin was there. A model releases once for all, so every cluster has one.

@@ -13,6 +13,8 @@ use crate::follower::tell;
 use crate::rig::{Cluster, Story, Web, text};
 
 const USERS: u64 = 50;
+/// How long a reader keeps its snapshot at most.
+const READS_FOR: Duration = Duration::from_secs(60);
 /// What readers on an old snapshot may keep the log from giving back.
 const LOG_AT_MOST: u64 = 64 * 1024 * 1024;
 /// Reads the database, and keeps its snapshot until its input ends.
@@ -34,7 +36,7 @@ async fn many_users_at_once_never_hear_of_a_lock() {
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
     let mut reader = Command::new("python3").args(["-c", READER]).arg(&file).stdin(Stdio::piped()).spawn().expect("python3");
-    tokio::time::sleep((until - Instant::now()) / 3).await;
+    tokio::time::sleep(((until - Instant::now()) / 3).min(READS_FOR)).await;
     let log = std::fs::metadata(file.with_extension("db-wal")).expect("the log").len();
     end(&mut reader);
     let requests: u64 = using.join_all().await.into_iter().sum();

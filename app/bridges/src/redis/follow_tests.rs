@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use harness::ids::RunId;
 use harness::runtime::stream_bridge::{BridgeError, EventData, EventName, LogOutline, TerminalKind};
+use harness::runtime::tasks::Tasks;
 
 use super::*;
 use crate::redis::log::{Read, Wants};
@@ -27,7 +28,7 @@ fn outline(attempts: &[(u32, u64)]) -> Outline {
 }
 
 fn followed(outline: Outline) -> RunLog {
-    RunLog::new(RunId::parse("run-1").expect("valid"), outline, std::sync::Arc::default(), true)
+    RunLog::new(RunId::parse("run-1").expect("valid"), outline, std::sync::Arc::default(), true, Tasks::new())
 }
 
 fn look(log: &RunLog, outline: Outline, events: std::ops::RangeInclusive<u64>, attempt: u32) -> Observed {

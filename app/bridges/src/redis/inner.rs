@@ -81,12 +81,9 @@ impl Inner {
     /// Waits until the server has what was published so far, or is known to be out of order.
     pub(super) async fn settled(&self, log: &RunLog) {
         let wait = async {
-            loop {
-                let change = log.next_change();
-                if log.is_settled() {
-                    return;
-                }
-                change.await;
+            let mut changes = log.listen();
+            while !log.is_settled() {
+                changes.next().await;
             }
         };
         if tokio::time::timeout(SETTLE_LIMIT, wait).await.is_err() {

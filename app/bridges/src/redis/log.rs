@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use harness::ids::RunId;
-use harness::runtime::stream_bridge::{EventId, Gap, LogOutline, ResumeFrom, StreamEvent, StreamStatus, TerminalKind};
+use harness::runtime::stream_bridge::{EventId, FanOut, Gap, Listener, LogOutline, ResumeFrom, StreamEvent, StreamStatus, TerminalKind};
+use harness::runtime::tasks::Tasks;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
-use tokio::sync::futures::OwnedNotified;
 use tokio::time::Instant;
 
 use super::link::Look;
@@ -85,7 +85,7 @@ pub(super) enum Observed {
 pub(super) struct RunLog {
     run_id: RunId,
     state: Mutex<State>,
-    changed: Arc<Notify>,
+    viewers: FanOut,
     /// Wakes who sends this log to the server.
     pub(super) urge: Notify,
     /// Bytes that all logs of this node hold.
@@ -118,7 +118,7 @@ pub(super) struct State {
 
 impl RunLog {
     /// The log of a run whose stream stands at `outline`.
-    pub(super) fn new(run_id: RunId, outline: Outline, held: Arc<AtomicUsize>, durable: bool) -> Self {
+    pub(super) fn new(run_id: RunId, outline: Outline, held: Arc<AtomicUsize>, durable: bool, tasks: Tasks) -> Self {
         let state = State {
             outline,
             entries: VecDeque::new(),
@@ -134,7 +134,7 @@ impl RunLog {
             asking: false,
             durable,
         };
-        Self { run_id, state: Mutex::new(state), changed: Arc::default(), urge: Notify::new(), held }
+        Self { run_id, state: Mutex::new(state), viewers: FanOut::new(tasks), urge: Notify::new(), held }
     }
 
     pub(super) fn run_id(&self) -> &RunId {
@@ -154,14 +154,14 @@ impl RunLog {
         done
     }
 
-    /// Wakes everybody who waits for a change. No lock is to be held.
+    /// Tells everybody who waits for a change. No lock is to be held.
     pub(super) fn ring(&self) {
-        self.changed.notify_waiters();
+        self.viewers.tell();
     }
 
-    /// Resolves with the first change after this call.
-    pub(super) fn next_change(&self) -> OwnedNotified {
-        self.changed.clone().notified_owned()
+    /// Hears of every change after this call.
+    pub(super) fn listen(&self) -> Listener {
+        self.viewers.listen()
     }
 
     pub(super) fn is_owned(&self) -> bool {

@@ -82,10 +82,11 @@ impl RedisStreamBridge {
 
     fn over(options: RedisOptions, durable: Option<Arc<dyn StreamLog>>) -> Result<Self, BadAddress> {
         let link = Arc::new(Link::new(options.clone(), durable.is_some()).map_err(|_| BadAddress)?);
+        let tasks = Tasks::new();
         let inner = Inner {
-            runs: Runs::beside(durable.is_some()),
+            runs: Runs::beside(durable.is_some(), tasks.clone()),
             around: Surroundings { link, options: Arc::new(options), closed: Arc::default(), durable },
-            tasks: Tasks::new(),
+            tasks,
             bells: Mutex::new(HashSet::new()),
             rang: Notify::new(),
             policy_judged: AtomicBool::new(false),

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use harness::runtime::tasks::Tasks;
+
 use super::*;
 use crate::redis::link::Look;
 use crate::redis::log::Read;
@@ -11,7 +13,7 @@ fn options() -> RedisOptions {
 }
 
 fn log() -> RunLog {
-    RunLog::new(RunId::parse("run-1").expect("valid"), Outline::default(), std::sync::Arc::default(), false)
+    RunLog::new(RunId::parse("run-1").expect("valid"), Outline::default(), std::sync::Arc::default(), false, Tasks::new())
 }
 
 fn owned(attempt: u32, known: Outline) -> RunLog {

@@ -5,23 +5,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use harness::ids::RunId;
+use harness::runtime::tasks::Tasks;
 use parking_lot::RwLock;
 
 use super::log::RunLog;
 use super::outline::Outline;
 
 /// The logs of this node, and how many bytes they hold together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Runs {
     logs: RwLock<HashMap<RunId, Arc<RunLog>>>,
     held: Arc<AtomicUsize>,
     /// There is a durable log beside the server.
     durable: bool,
+    /// Where viewers are told of changes.
+    tasks: Tasks,
 }
 
 impl Runs {
-    pub(super) fn beside(durable: bool) -> Self {
-        Self { durable, ..Self::default() }
+    pub(super) fn beside(durable: bool, tasks: Tasks) -> Self {
+        Self { logs: RwLock::default(), held: Arc::default(), durable, tasks }
     }
 
     pub(super) fn get(&self, run_id: &RunId) -> Option<Arc<RunLog>> {
@@ -44,7 +47,7 @@ impl Runs {
 
     /// A log that only its viewers know: nothing more comes to it.
     pub(super) fn unlisted(&self, run_id: &RunId, outline: Outline) -> Arc<RunLog> {
-        Arc::new(RunLog::new(run_id.clone(), outline, self.held.clone(), self.durable))
+        Arc::new(RunLog::new(run_id.clone(), outline, self.held.clone(), self.durable, self.tasks.clone()))
     }
 
     pub(super) fn all(&self) -> Vec<Arc<RunLog>> {

@@ -12,9 +12,8 @@ use futures_util::future::BoxFuture;
 use harness::ids::RunId;
 use harness::runtime::runs::store::StoreError;
 use harness::runtime::stream_bridge::{
-    EventId, Gap, HEARTBEAT_SENTINEL, Heartbeat, LogOutline, LogPage, ResumeFrom, StreamEvent, StreamItem, StreamLog,
+    EventId, Gap, HEARTBEAT_SENTINEL, Heartbeat, Listener, LogOutline, LogPage, ResumeFrom, StreamEvent, StreamItem, StreamLog,
 };
-use tokio::sync::futures::OwnedNotified;
 use tokio::time::{Instant, timeout};
 
 use super::lane::Outage;
@@ -74,7 +73,7 @@ fn late() -> StoreError {
 pub(super) struct Viewer {
     around: Surroundings,
     log: Arc<RunLog>,
-    change: Pin<Box<OwnedNotified>>,
+    changes: Listener,
     /// Read, not yet given.
     batch: VecDeque<Entry>,
     page: Option<BoxFuture<'static, Result<Vec<StreamEvent>, Gap>>>,
@@ -92,7 +91,7 @@ impl Viewer {
     pub(super) fn new(around: Surroundings, log: Arc<RunLog>, from: ResumeFrom, place: &Place, heartbeat: Duration) -> Self {
         Self {
             around,
-            change: Box::pin(log.next_change()),
+            changes: log.listen(),
             log,
             batch: VecDeque::new(),
             page: None,
@@ -182,10 +181,8 @@ impl Stream for Viewer {
                 Read::Ended(kind) => return this.finish(StreamItem::End(kind)),
                 Read::Gap(gap) => return this.finish(StreamItem::Gap(gap)),
                 Read::Abandoned => return this.finish(StreamItem::Aborted),
-                // `change` was made before the log was read, so no change is missed in between.
-                Read::Nothing | Read::AtTheServer(_) if this.change.as_mut().poll(cx).is_ready() => {
-                    this.change.set(this.log.next_change());
-                }
+                // Heard of since before the log was read, so no change is missed in between.
+                Read::Nothing | Read::AtTheServer(_) if this.changes.poll_change(cx).is_ready() => {}
                 Read::Nothing | Read::AtTheServer(_) => return this.wait(cx),
             }
         }

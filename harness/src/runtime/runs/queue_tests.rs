@@ -61,6 +61,27 @@ async fn a_stream_of_a_run_that_waits_shows_that_it_lives() {
 }
 
 #[tokio::test]
+async fn a_waiting_run_whose_checkpoint_goes_meanwhile_says_so_and_begins_from_nothing_else() {
+    as_user(async {
+        let facade = facade();
+        let (first, outcome) = facade.create_for_waiting(queued("finish")).await.unwrap();
+        outcome.await;
+        let checkpointer = &facade.parts().checkpointer;
+        let checkpoint_id = checkpointer.get(&thread(), None).await.unwrap().unwrap().meta.checkpoint_id;
+        let second = busy(&facade).await;
+        let fork = RunSpec { checkpoint: Some(CheckpointRef { checkpoint_id: checkpoint_id.clone() }), ..queued("finish") };
+        let (third, stream) = facade.create_and_stream(fork, BEAT).await.unwrap();
+        checkpointer.delete_run(&thread(), &first.run_id).await.unwrap();
+        facade.cancel(None, &second.run_id, CancelAction::Interrupt, true).await.unwrap();
+        assert_eq!(drain(stream).await.1, Some(StreamItem::End(TerminalKind::Error)));
+        let third = facade.get_run(None, &third.run_id).await.unwrap().unwrap();
+        assert!(third.error.as_ref().is_some_and(|error| error.contains(checkpoint_id.as_str())), "{third:?}");
+        assert_eq!(third.error_name(), "CheckpointNotFoundError");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_waiting_run_that_is_cancelled_never_begins_and_its_viewers_see_the_end() {
     as_user(async {
         let facade = facade();

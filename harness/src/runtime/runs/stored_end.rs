@@ -15,7 +15,9 @@ use super::record::RunRecord;
 use super::recovery::ROLLED_BACK;
 use super::status::RunStatus;
 use crate::runtime::serialization::error_frame;
-use crate::runtime::stream_bridge::{EventId, Gap, Heartbeat, ResumeFrom, StreamEvent, StreamItem, TerminalKind};
+use crate::runtime::stream_bridge::{
+    EventId, Gap, Heartbeat, ResumeFrom, ResumeResult, StreamBridge, StreamEvent, StreamItem, Subscription, TerminalKind,
+};
 
 /// Nothing came for so long: the store is asked how the run stands. An end is believed when it is found a second time, so that
 /// one that is on its way through the bridge comes first.
@@ -57,8 +59,9 @@ pub(super) fn until_stored_end(
     items: BoxStream<'static, StreamItem>,
     from: ResumeFrom,
     look: Arc<RunLook>,
+    bridge: Arc<dyn StreamBridge>,
 ) -> BoxStream<'static, StreamItem> {
-    until_stored_end_after(future::ready(()).boxed(), items, from, look)
+    until_stored_end_after(future::ready(()).boxed(), items, from, look, bridge)
 }
 
 /// The same for a run whose end is told here, unless `left` comes: then only the store may know of it.
@@ -67,8 +70,9 @@ pub(super) fn until_stored_end_after(
     items: BoxStream<'static, StreamItem>,
     from: ResumeFrom,
     look: Arc<RunLook>,
+    bridge: Arc<dyn StreamBridge>,
 ) -> BoxStream<'static, StreamItem> {
-    let watch = Watch { items, look, left, silence: None, last: last_seen(from), ended: false };
+    let watch = Watch { items, from, look, bridge, left, silence: None, last: last_seen(from), ended: false, asked_anew: false };
     stream::unfold(Some(watch), |watch| async { watch?.next().await }).flat_map(stream::iter).boxed()
 }
 
@@ -82,13 +86,17 @@ pub(super) fn last_seen(from: ResumeFrom) -> Option<EventId> {
 
 struct Watch {
     items: BoxStream<'static, StreamItem>,
+    from: ResumeFrom,
     look: Arc<RunLook>,
+    bridge: Arc<dyn StreamBridge>,
     left: BoxFuture<'static, ()>,
     /// Absent until the run has left.
     silence: Option<Heartbeat>,
     last: Option<EventId>,
     /// The store said so when it was last asked.
     ended: bool,
+    /// The bridge was asked again for what comes after `last`.
+    asked_anew: bool,
 }
 
 impl Watch {
@@ -111,7 +119,7 @@ impl Watch {
                 () = silence => match self.look.within(AGE).await {
                     Ok(Some(run)) => {
                         let ended = terminal_of(&run).is_some();
-                        if ended && self.ended {
+                        if ended && self.ended && !self.begin_anew().await {
                             // What its owner said last may never have come through the bridge.
                             return Some((leftover(&run, self.last, true), None));
                         }
@@ -121,6 +129,25 @@ impl Watch {
                     Ok(None) => self.ended = true,
                     Err(error) => tracing::warn!(run_id = %self.look.run_id(), %error, "a silent run cannot be looked up"),
                 },
+            }
+        }
+    }
+
+    /// Goes on with what the bridge has of an ended run when it is asked, once: its news may only have been slow to come here.
+    async fn begin_anew(&mut self) -> bool {
+        if std::mem::replace(&mut self.asked_anew, true) {
+            return false;
+        }
+        let from = self.last.map_or(self.from, ResumeFrom::After);
+        match self.bridge.subscribe(self.look.run_id(), from, Duration::ZERO).await {
+            Ok(Subscription { resume: ResumeResult::Ended(_), items }) => {
+                self.items = items;
+                true
+            }
+            Ok(_) => false,
+            Err(error) => {
+                tracing::warn!(run_id = %self.look.run_id(), %error, "the last events of a run cannot be had");
+                false
             }
         }
     }

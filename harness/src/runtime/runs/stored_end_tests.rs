@@ -1,6 +1,8 @@
 //! Ends that only the store tells.
 
+use super::super::RunLimits;
 use super::super::recovery::{LOST, ORPHAN_RECOVERED, end_orphan};
+use super::super::registry::RunRegistry;
 use super::super::store::{RunListQuery, RunQueryStore, RunStanding, StoreError};
 use super::super::tests::{BEAT, as_user, facade, over, spec, wait_for_tokens};
 use super::super::{RuntimeParts, WaitOutcome};
@@ -35,6 +37,22 @@ async fn a_stream_left_open_ends_when_the_store_says_that_the_run_has() {
         let seen = ResumeFrom::After(EventId { seq: 1, attempt: 1 });
         let again = facade.join_stream(None, &run.run_id, seen, BEAT).await.unwrap();
         assert_eq!(again.items.filter(|item| std::future::ready(*item != StreamItem::Heartbeat)).collect::<Vec<_>>().await, rest);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_viewer_whom_nothing_reaches_any_more_gets_the_rest_from_the_bridge_before_a_gap_is_told() {
+    as_user(async {
+        let facade = facade();
+        let (run, _) = facade.create_and_wait(spec("finish")).await.unwrap();
+        let registry = RunRegistry::new(facade.parts().ids.node_id(), RunLimits::default());
+        let (look, bridge) = (registry.looks.at(&run.run_id, facade.parts()), facade.parts().bridge.clone());
+        let from = ResumeFrom::After(EventId { seq: 4, attempt: 1 });
+        let items = until_stored_end(stream::pending().boxed(), from, look, bridge);
+        let items: Vec<_> = tokio::time::timeout(Duration::from_secs(60), items.collect()).await.expect("it ends");
+        let [StreamItem::Event(fifth), StreamItem::Event(_), StreamItem::End(TerminalKind::End)] = &items[..] else { panic!("{items:?}") };
+        assert_eq!(fifth.id.seq, 5);
     })
     .await;
 }

@@ -111,7 +111,7 @@ async fn found(
     let look = registry.looks.at(&record.run_id, parts);
     loop {
         let subscription = match parts.bridge.subscribe(&record.run_id, from, heartbeat).await {
-            Err(BridgeError::Transport(_)) if record.status.is_terminal() && from != ResumeFrom::Tail && Instant::now() < back_by => {
+            Err(BridgeError::Transport(_)) if from != ResumeFrom::Tail && Instant::now() < back_by && is_over(record, parts).await? => {
                 tokio::time::sleep(AWAY_LOOK).await;
                 continue;
             }
@@ -128,6 +128,14 @@ async fn found(
         }
         tokio::time::sleep(OPENING_LOOK).await;
     }
+}
+
+/// Whether a run is over by now: it may have ended since its record was read.
+async fn is_over(record: &RunRecord, parts: &RuntimeParts) -> Result<bool, RunError> {
+    if record.status.is_terminal() {
+        return Ok(true);
+    }
+    Ok(parts.query.get(&record.run_id, &Owner::None).await?.is_none_or(|now| now.status.is_terminal()))
 }
 
 /// The items of a run, whose end the store knows too once another process executes it.
@@ -148,9 +156,9 @@ pub(super) fn watched(
                     std::future::pending::<()>().await;
                 }
             };
-            until_stored_end_after(left.boxed(), items, from, look)
+            until_stored_end_after(left.boxed(), items, from, look, parts.bridge.clone())
         }
-        _ => until_stored_end(items, from, look),
+        _ => until_stored_end(items, from, look, parts.bridge.clone()),
     }
 }
 
@@ -188,7 +196,7 @@ fn from_its_beginning(
     let look = registry.looks.at(&run_id, parts);
     let events = stream::once(async move {
         match bridge.subscribe(&run_id, from, heartbeat).await {
-            Ok(subscription) if subscription.resume != ResumeResult::Unknown => until_stored_end(subscription.items, from, look),
+            Ok(subscription) if subscription.resume != ResumeResult::Unknown => until_stored_end(subscription.items, from, look, bridge),
             Ok(_) => stream::iter([StreamItem::Aborted]).boxed(),
             Err(error) => {
                 tracing::warn!(%run_id, %error, "a run that waited cannot be followed");

@@ -39,6 +39,21 @@ async fn who_comes_back_while_the_bridge_is_away_for_a_moment_misses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_run_that_ends_while_the_bridge_is_away_is_waited_for_as_one_that_was_over() {
+    as_user(async {
+        let (facade, bridge, run) = ended().await;
+        // As it was read a moment before.
+        let running = RunRecord { status: RunStatus::Running, ..run };
+        bridge.sends_away.store(3, Ordering::Relaxed);
+        let registry = RunRegistry::new(facade.parts().ids.node_id(), RunLimits::default());
+        let stream = subscribe(&running, ResumeFrom::Start, BEAT, &registry, facade.parts()).await.unwrap();
+        let (names, last) = drain(stream).await;
+        assert_eq!((names.len(), last), (6, Some(StreamItem::End(TerminalKind::End))), "{names:?}");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_bridge_that_stays_away_hides_no_end() {
     as_user(async {
         let (facade, bridge, run) = ended().await;

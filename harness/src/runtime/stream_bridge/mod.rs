@@ -7,6 +7,7 @@ mod bridge;
 mod data;
 mod error;
 mod event;
+mod fan_out;
 mod heartbeat;
 mod log;
 mod resume;
@@ -18,6 +19,7 @@ pub use event::{
     CANCELLED_SENTINEL, END_SENTINEL, EventId, EventName, HEARTBEAT_SENTINEL, StreamEvent, StreamItem, StreamKey, StreamStatus,
     TerminalKind,
 };
+pub use fan_out::{FanOut, Listener};
 pub use heartbeat::Heartbeat;
 pub use log::{LogBatch, LogOutline, LogPage, LogRange, StreamLog, StreamLogError, locate_in};
 pub use resume::{Gap, MalformedCursor, ResumeFrom, ResumeResult};

@@ -1,14 +1,14 @@
 //! The event log of one run: appended by its producer, read by any number of viewers, each with a cursor of its own.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use crate::ids::RunId;
-use crate::runtime::stream_bridge::{BridgeError, EventData, EventId, EventName, Gap, ResumeFrom, StreamEvent, StreamStatus, TerminalKind};
+use crate::runtime::stream_bridge::{
+    BridgeError, EventData, EventId, EventName, FanOut, Gap, ResumeFrom, StreamEvent, StreamStatus, TerminalKind,
+};
+use crate::runtime::tasks::Tasks;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
-use tokio::sync::futures::OwnedNotified;
 use tokio::time::Instant;
 
 use super::MemoryOptions;
@@ -60,7 +60,7 @@ pub(super) enum Located {
 pub(super) struct RunLog {
     run_id: RunId,
     pub(super) state: Mutex<State>,
-    changed: Arc<Notify>,
+    viewers: FanOut,
 }
 
 #[derive(Debug)]
@@ -81,7 +81,7 @@ pub(super) struct State {
 }
 
 impl RunLog {
-    pub(super) fn new(run_id: RunId) -> Self {
+    pub(super) fn new(run_id: RunId, tasks: Tasks) -> Self {
         let state = State {
             entries: VecDeque::new(),
             bytes: 0,
@@ -93,24 +93,19 @@ impl RunLog {
             forget_at: None,
             retired: false,
         };
-        Self { run_id, state: Mutex::new(state), changed: Arc::new(Notify::new()) }
+        Self { run_id, state: Mutex::new(state), viewers: FanOut::new(tasks) }
     }
 
     pub(super) fn run_id(&self) -> &RunId {
         &self.run_id
     }
 
-    /// What to wake viewers with after a change, once no lock is held.
-    pub(super) fn bell(&self) -> Arc<Notify> {
-        self.changed.clone()
+    /// Who is told of a change, once no lock is held.
+    pub(super) fn viewers(&self) -> FanOut {
+        self.viewers.clone()
     }
 
-    /// Resolves with the first change after this call.
-    pub(super) fn next_change(&self) -> OwnedNotified {
-        self.changed.clone().notified_owned()
-    }
-
-    /// Appends an event. The caller rings the [`RunLog::bell`].
+    /// Appends an event. The caller tells the [`RunLog::viewers`].
     pub(super) fn append(&self, attempt: u32, event: EventName, data: EventData, limits: &Limits) -> Result<EventId, BridgeError> {
         let now = Instant::now();
         let mut state = self.state.lock();
@@ -118,7 +113,7 @@ impl RunLog {
         Ok(state.push(event, data, now, limits))
     }
 
-    /// Ends the run and gives the bytes that its log holds. The caller rings the [`RunLog::bell`].
+    /// Ends the run and gives the bytes that its log holds. The caller tells the [`RunLog::viewers`].
     pub(super) fn end(&self, attempt: u32, kind: TerminalKind, error: Option<Bytes>, limits: &Limits) -> Result<usize, BridgeError> {
         let now = Instant::now();
         let mut state = self.state.lock();

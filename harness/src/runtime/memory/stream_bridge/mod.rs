@@ -64,8 +64,9 @@ impl MemoryStreamBridge {
     fn over(options: MemoryOptions, durable: Option<Arc<dyn StreamLog>>) -> Result<Self, InvalidOption> {
         options.validate()?;
         let limits = Limits::of(&options, durable.is_some());
-        let (runs, ended, closed) = (Runs::default(), Mutex::default(), Arc::default());
-        let inner = Inner { options, limits, durable, tasks: Tasks::new(), runs, ended, closed };
+        let tasks = Tasks::new();
+        let (runs, ended, closed) = (Runs::new(tasks.clone()), Mutex::default(), Arc::default());
+        let inner = Inner { options, limits, durable, tasks, runs, ended, closed };
         Ok(Self { inner: Arc::new(inner), started: AtomicBool::new(false) })
     }
 }
@@ -81,12 +82,12 @@ impl StreamBridge for MemoryStreamBridge {
     async fn publish(&self, key: &StreamKey, event: EventName, data: EventData) -> Result<EventId, BridgeError> {
         let inner = &self.inner;
         inner.refuse_if_closed()?;
-        let (id, bell) = inner.runs.with_open(&key.run_id, |log| {
+        let (id, viewers) = inner.runs.with_open(&key.run_id, |log| {
             let id = log.append(key.attempt, event, data, &inner.limits)?;
             inner.spill_if_full(log);
-            Ok((id, log.bell()))
+            Ok((id, log.viewers()))
         })?;
-        bell.notify_waiters();
+        viewers.tell();
         Ok(id)
     }
 
@@ -197,7 +198,7 @@ impl Inner {
 
     /// Wakes the viewers of a run that has just ended, and makes room for what it left.
     fn settle(&self, log: Arc<RunLog>, bytes: usize) {
-        log.bell().notify_waiters();
+        log.viewers().tell();
         let evicted = self.ended.lock().push(log, bytes, self.options.max_ended_bytes);
         for log in evicted {
             tracing::debug!(run_id = %log.run_id(), "ended run forgotten early, the budget for ended runs is used up");

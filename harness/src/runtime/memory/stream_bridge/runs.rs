@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::ids::RunId;
+use crate::runtime::tasks::Tasks;
 use parking_lot::{RwLock, RwLockWriteGuard};
 
 use super::log::RunLog;
@@ -13,12 +14,19 @@ const SHARDS: usize = 16;
 type Shard = RwLock<HashMap<RunId, Arc<RunLog>>>;
 
 /// Every known run's log. A log is locked under its shard, never the other way round.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Runs {
     shards: [Shard; SHARDS],
+    /// Where viewers are told of changes.
+    tasks: Tasks,
 }
 
 impl Runs {
+    /// None yet.
+    pub(super) fn new(tasks: Tasks) -> Self {
+        Self { shards: Default::default(), tasks }
+    }
+
     /// Acts on a run's log, opening it if need be. The run stays known meanwhile.
     pub(super) fn with_open<T>(&self, run_id: &RunId, act: impl FnOnce(&Arc<RunLog>) -> T) -> T {
         let shard = self.shard(run_id);
@@ -26,7 +34,7 @@ impl Runs {
             return act(log);
         }
         let mut known = shard.write();
-        known.entry(run_id.clone()).or_insert_with(|| Arc::new(RunLog::new(run_id.clone())));
+        known.entry(run_id.clone()).or_insert_with(|| Arc::new(RunLog::new(run_id.clone(), self.tasks.clone())));
         let known = RwLockWriteGuard::downgrade(known);
         act(&known[run_id])
     }
@@ -36,23 +44,23 @@ impl Runs {
         self.shard(run_id).read().get(run_id).cloned()
     }
 
-    /// Forgets this very log if it is known and `due` still holds. Rings its bell.
+    /// Forgets this very log if it is known and `due` still holds. Tells its viewers.
     pub(super) fn forget_if(&self, log: &Arc<RunLog>, due: impl FnOnce(&RunLog) -> bool) {
         let mut known = self.shard(log.run_id()).write();
         if known.get(log.run_id()).is_some_and(|found| Arc::ptr_eq(found, log)) && due(log) {
             known.remove(log.run_id());
             log.retire();
             drop(known);
-            log.bell().notify_waiters();
+            log.viewers().tell();
         }
     }
 
-    /// Forgets every log that is `due`. Rings their bells.
+    /// Forgets every log that is `due`. Tells their viewers.
     pub(super) fn forget_where(&self, due: impl Fn(&RunLog) -> bool) {
         for shard in &self.shards {
             let forgotten: Vec<_> = shard.write().extract_if(|_, log| due(log)).map(|(_, log)| log).inspect(|log| log.retire()).collect();
             for log in forgotten {
-                log.bell().notify_waiters();
+                log.viewers().tell();
             }
         }
     }

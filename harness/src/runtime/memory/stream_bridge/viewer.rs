@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::runtime::stream_bridge::{EventId, Gap, HEARTBEAT_SENTINEL, Heartbeat, ResumeFrom, StreamEvent, StreamItem, StreamLog};
+use crate::runtime::stream_bridge::{
+    EventId, Gap, HEARTBEAT_SENTINEL, Heartbeat, Listener, ResumeFrom, StreamEvent, StreamItem, StreamLog,
+};
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
-use tokio::sync::futures::OwnedNotified;
 use tokio::time::Instant;
 
 use super::Inner;
@@ -24,7 +25,7 @@ use super::spill::page;
 pub(super) struct Viewer {
     log: Arc<RunLog>,
     closed: Arc<AtomicBool>,
-    change: Pin<Box<OwnedNotified>>,
+    changes: Listener,
     durable: Option<Arc<dyn StreamLog>>,
     /// Events that only the durable log has.
     page: Option<BoxFuture<'static, Result<Vec<StreamEvent>, Gap>>>,
@@ -49,7 +50,7 @@ impl Viewer {
         };
         Self {
             closed: bridge.closed.clone(),
-            change: Box::pin(log.next_change()),
+            changes: log.viewers().listen(),
             log,
             durable: bridge.durable.clone(),
             page: None,
@@ -120,8 +121,8 @@ impl Stream for Viewer {
                     None => return this.finish(StreamItem::Gap(gap)),
                 },
                 Read::Abandoned => return this.finish(StreamItem::Aborted),
-                // `change` was made before the log was read, so no change is missed in between.
-                Read::Nothing if this.change.as_mut().poll(cx).is_ready() => this.change.set(this.log.next_change()),
+                // Heard of since before the log was read, so no change is missed in between.
+                Read::Nothing if this.changes.poll_change(cx).is_ready() => {}
                 Read::Nothing => {
                     return match &mut this.heartbeat {
                         Some(heartbeat) => heartbeat.poll(cx).map(|()| Some(HEARTBEAT_SENTINEL)),

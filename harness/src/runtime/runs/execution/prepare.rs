@@ -95,6 +95,11 @@ impl Execution {
             found => found,
         };
         let Some(snapshot) = found else {
+            if let Some(gone) = wanted {
+                // It was there when the run was asked for; nothing may begin from an empty state in its stead.
+                let message = format!("checkpoint {gone}, which this run was to begin at, was removed before it began");
+                return Err(StreamEnd::failed("CheckpointNotFoundError", message));
+            }
             let log_tail = self.read(|| self.parts.checkpointer.log_tail(&self.plan.thread_id)).await?;
             self.progress = Progress { step: -2, log_tail, ..Progress::default() };
             return Ok(None);
