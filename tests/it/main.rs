@@ -3,6 +3,7 @@
 mod acp;
 mod agents;
 mod bad_input;
+mod console;
 mod containers;
 mod gateway_process;
 mod health;

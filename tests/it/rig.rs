@@ -96,7 +96,7 @@ impl Rig {
         Self::configured(with_tools, &[]).await
     }
 
-    async fn configured(config: impl FnOnce(&str) -> String, variables: &[(&str, &str)]) -> Self {
+    pub(crate) async fn configured(config: impl FnOnce(&str) -> String, variables: &[(&str, &str)]) -> Self {
         let model = strict_model().await;
         let config = config(&model.base_url);
         let gateway = GatewayProcess::start(&config, &[&[AUTH_DISABLED], variables].concat()).await.expect("gateway");

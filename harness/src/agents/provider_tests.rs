@@ -49,7 +49,15 @@ fn stream(events: &[Value]) -> Answer {
 /// What a thread holds after the question, and the bodies that the provider was asked with. The title is asked for apart.
 async fn turn(kind: &str, keys: Value, answers: Vec<Answer>) -> (Vec<Message>, Vec<Value>) {
     let server = TestServer::start(answers).await;
-    let mut entry = json!({"name": "m", "use": kind, "model": "model-x", "api_key": "key-for-tests", "base_url": server.address,
+    let mut entry = json!({"api_key": "key-for-tests"});
+    entry.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+    let messages = turn_at(&server, kind, entry, "Weather in Köln?").await;
+    (messages, server.heard().into_iter().map(|(_, body)| body).collect())
+}
+
+/// What a thread holds after `words`.
+async fn turn_at(server: &TestServer, kind: &str, keys: Value, words: &str) -> Vec<Message> {
+    let mut entry = json!({"name": "m", "use": kind, "model": "model-x", "base_url": server.address,
         "supports_thinking": true, "max_tokens": 2000});
     entry.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
     let models = [serde_json::from_value::<ModelConfig>(entry).unwrap()];
@@ -59,9 +67,9 @@ async fn turn(kind: &str, keys: Value, answers: Vec<Answer>) -> (Vec<Message>, V
     let agents = StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(spec));
     let runs = RunsFacade::new(runtime_in_memory(Arc::new(agents)).unwrap(), RunLimits::default());
     let thread = ThreadId::parse("t").unwrap();
-    runs.create_and_wait(RunSpec::ask(LEAD_AGENT, thread.clone(), Message::human("Weather in Köln?"))).await.unwrap();
+    runs.create_and_wait(RunSpec::ask(LEAD_AGENT, thread.clone(), Message::human(words))).await.unwrap();
     let kept = runs.parts().checkpointer.get(&thread, None).await.unwrap().unwrap();
-    (kept.state.messages().to_vec(), server.heard().into_iter().map(|(_, body)| body).collect())
+    kept.state.messages().to_vec()
 }
 
 const TALK: [&str; 4] = ["human:Weather in Köln?", "ai:Let me look.", "tool:sunny in Köln", "ai:It is sunny."];
@@ -168,6 +176,34 @@ async fn responses_and_codex_do_a_turn_with_a_tool_and_get_their_reasoning_back(
         let items = asked[1]["input"].as_array().unwrap();
         assert_eq!(items[1], reasoning);
         assert_eq!(items[4], json!({"type": "function_call_output", "call_id": "a", "output": "sunny in Köln"}));
+    }
+}
+
+#[tokio::test]
+async fn codex_goes_on_with_the_token_that_its_program_renewed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("auth.json");
+    let keys = json!({"credentials_path": path.to_str().unwrap()});
+    let write = move |token: &str| {
+        let tokens = json!({"access_token": token, "account_id": "acc", "refresh_token": "r"});
+        std::fs::write(&path, json!({"OPENAI_API_KEY": null, "tokens": tokens}).to_string()).unwrap();
+    };
+    write("old-token");
+    let done = json!({"type": "message", "content": [{"type": "output_text", "text": "Here."}]});
+    let told = stream(&[
+        json!({"type": "response.output_item.done", "output_index": 0, "item": done}),
+        json!({"type": "response.completed", "response": {"status": "completed"}}),
+    ]);
+    let refusal = Answer::Json(401, "", json!({"detail": "token expired"}));
+    let server = TestServer::start_with([refusal, told], move |_| write("new-token")).await;
+    let messages = turn_at(&server, "codex", keys, "hi").await;
+    assert_eq!(transcript(&messages), ["human:hi", "ai:Here."]);
+    let heads: Vec<String> = server.heard().into_iter().map(|(head, _)| head).collect();
+    assert_eq!(heads.len(), 2, "the refused call is made once more");
+    for (head, token) in heads.iter().zip(["old-token", "new-token"]) {
+        for part in [&format!("authorization: bearer {token}"), "chatgpt-account-id: acc", "originator: deerflow"] {
+            assert!(head.contains(part), "{part}: {head}");
+        }
     }
 }
 

@@ -101,6 +101,16 @@ impl ProviderKind {
     pub fn as_str(self) -> &'static str {
         TABLE.iter().find(|row| row.kind == self).map_or("unknown", |row| row.word)
     }
+
+    /// What people run to sign in with their own account: it writes a file that can stand in for a key.
+    #[cfg(feature = "providers")]
+    pub(in crate::models) fn sign_in_command(self) -> Option<&'static str> {
+        match self {
+            Self::Codex => Some("codex login"),
+            Self::Anthropic | Self::Claude => Some("claude /login"),
+            _ => None,
+        }
+    }
 }
 
 impl Row {

@@ -14,6 +14,7 @@ mod multitask;
 mod platform;
 mod providers;
 mod replay;
+mod stand_ins;
 mod stateless;
 mod subagents;
 mod tool_run;

@@ -17,15 +17,17 @@
 //! | `[[delay 300]]` | 300 ms before the first byte of every turn |
 //! | `[[think some text]]` | `reasoning_content` before the final text |
 //! | `[[error 500]]`, `[[error 429 times=2]]` | HTTP error on the final turn, always or for the first 2 tries |
+//! | `[[error 429 after=60]]` | the same with `Retry-After: 60`; 429 and 503 have `Retry-After: 0` otherwise |
 //! | `[[cut 3]]` | the connection drops after 3 pieces of the final text |
 //! | `[[hang]]` | final turn: headers, then never a byte |
 //! | `[[garbage]]` | final turn: a chunk that is not JSON in the middle |
 //! | `[[stop length]]` | `finish_reason` of the final turn |
-//! | `[[usage 11,7]]` | prompt and completion token counts |
+//! | `[[usage 11,7]]`, `[[usage 11,7,4]]` | prompt and completion token counts, 4 of the prompt from the cache |
 //! | `... then say TEXT` | the final text |
 //!
 //! Tools count only when the request offers them (ghosts: when it offers any), so side prompts that quote the user get a text answer.
 //! Messages that are nothing but `<tag>...</tag>` blocks are passed over.
+//! A key that begins with `refused-` and a status, such as `refused-401`, is answered with that status.
 //! `/__log` lists what callers sent, `/__reset` forgets it, `/__release` without a word is [`ScriptedOpenAi::release`].
 
 mod history;
@@ -154,10 +156,14 @@ impl Model {
             Err(error) => return Turn::failure(400, &format!("request body: {error}")),
         };
         let cue = request.cue();
+        let refused_key = refused_with(authorization);
         let refusal = if self.strict { history::check(&request.messages).err() } else { None };
         self.remember(request.record(&cue, authorization, refusal.as_ref().map(ToString::to_string)));
         if let Some(refusal) = refusal {
             return Turn::failure(400, &refusal.to_string());
+        }
+        if let Some(status) = refused_key {
+            return Turn::failure(status, "scripted refusal of this key");
         }
         match Script::parse(&cue.text) {
             Ok(script) => Turn::compose(&request, &cue, &script, || {
@@ -194,6 +200,12 @@ impl Model {
     }
 }
 
+/// The status that a key asks for by its name.
+fn refused_with(authorization: &str) -> Option<u16> {
+    let (_, named) = authorization.split_once("refused-")?;
+    named.get(..3)?.parse().ok().filter(|status| (400..600).contains(status))
+}
+
 fn router(model: Arc<Model>) -> Router {
     Router::new()
         .route("/v1/chat/completions", post(chat))
@@ -217,8 +229,8 @@ async fn chat(State(model): State<Arc<Model>>, headers: HeaderMap, body: Bytes) 
     *response.status_mut() = StatusCode::from_u16(turn.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let kind = if turn.events { "text/event-stream" } else { "application/json" };
     response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
-    if turn.retry_now {
-        response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("0"));
+    if let Some(seconds) = turn.retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     }
     response
 }

@@ -37,13 +37,26 @@ pub struct Hold {
     pub word: String,
 }
 
-/// `[[error 429 times=2]]`: an HTTP error in place of the final answer.
+/// `[[error 429 times=2 after=60]]`: an HTTP error in place of the final answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure {
     /// The HTTP status.
     pub status: u16,
     /// How many tries fail; `None` means all of them.
     pub times: Option<u32>,
+    /// The seconds that `Retry-After` asks for; `None` means none where the status invites to come back, else no such header.
+    pub after: Option<u32>,
+}
+
+/// `[[usage 11,7,4]]`: the token counts to report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Of the prompt.
+    pub prompt: u64,
+    /// Of the answer.
+    pub completion: u64,
+    /// Those of the prompt that the provider still had.
+    pub cached: Option<u64>,
 }
 
 /// The text of the final answer.
@@ -84,8 +97,8 @@ pub struct Script {
     pub frag: bool,
     /// `finish_reason` of the final turn.
     pub stop: Option<String>,
-    /// Prompt and completion tokens to report.
-    pub usage: Option<(u64, u64)>,
+    /// Tokens to report.
+    pub usage: Option<Usage>,
 }
 
 /// A directive that cannot be understood.
@@ -178,13 +191,16 @@ impl Script {
                     "think" | "stop" if argument.is_empty() => return Err(wrong("a text")),
                     "think" => self.think = Some(argument.to_owned()),
                     "error" => {
-                        let failure = failure(argument).ok_or_else(|| wrong("a status from 400 to 599, then maybe times=N"))?;
+                        let failure =
+                            failure(argument).ok_or_else(|| wrong("a status from 400 to 599, then maybe times=N, after=SECONDS"))?;
                         self.failure = Some(failure);
                     }
                     "hold" => self.hold = Some(hold(argument).ok_or_else(|| wrong("a number of pieces, then maybe a word"))?),
                     "cut" => self.cut = Some(argument.parse().map_err(|_| wrong("a number of pieces"))?),
                     "stop" => self.stop = Some(argument.to_owned()),
-                    "usage" => self.usage = Some(pair(argument).ok_or_else(|| wrong("PROMPT,COMPLETION token counts"))?),
+                    "usage" => {
+                        self.usage = Some(usage(argument).ok_or_else(|| wrong("PROMPT,COMPLETION token counts, then maybe cached ones"))?)
+                    }
                     "hang" => self.hang = true,
                     "garbage" => self.garbage = true,
                     "frag" => self.frag = true,
@@ -331,17 +347,26 @@ fn hold(argument: &str) -> Option<Hold> {
 }
 
 fn failure(argument: &str) -> Option<Failure> {
-    let (status, times) = match argument.split_once(' ') {
-        Some((status, times)) => (status, Some(times.trim().strip_prefix("times=")?.parse().ok()?)),
-        None => (argument, None),
-    };
-    let status = status.parse().ok().filter(|status| (400..600).contains(status))?;
-    Some(Failure { status, times })
+    let mut words = argument.split_whitespace();
+    let status = words.next()?.parse().ok().filter(|status| (400..600).contains(status))?;
+    let mut failure = Failure { status, times: None, after: None };
+    for word in words {
+        match word.split_once('=')? {
+            ("times", times) => failure.times = Some(times.parse().ok()?),
+            ("after", seconds) => failure.after = Some(seconds.parse().ok()?),
+            _ => return None,
+        }
+    }
+    Some(failure)
 }
 
-fn pair(argument: &str) -> Option<(u64, u64)> {
-    let (prompt, completion) = argument.split_once(',')?;
-    Some((prompt.trim().parse().ok()?, completion.trim().parse().ok()?))
+fn usage(argument: &str) -> Option<Usage> {
+    let counts = argument.split(',').map(|count| count.trim().parse().ok()).collect::<Option<Vec<u64>>>()?;
+    match counts[..] {
+        [prompt, completion] => Some(Usage { prompt, completion, cached: None }),
+        [prompt, completion, cached] => Some(Usage { prompt, completion, cached: Some(cached) }),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

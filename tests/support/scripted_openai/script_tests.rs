@@ -48,11 +48,14 @@ fn modifiers_are_understood() {
     assert_eq!(script.slow, Some(Pace { pieces: 4, gap: Duration::from_millis(20) }));
     assert_eq!(script.delay, Duration::from_millis(300));
     assert_eq!(script.think.as_deref(), Some("deep thoughts"));
-    assert_eq!(script.failure, Some(Failure { status: 429, times: Some(2) }));
+    assert_eq!(script.failure, Some(Failure { status: 429, times: Some(2), after: None }));
     assert_eq!(script.cut, Some(3));
     assert_eq!(script.hold, Some(Hold { after: 2, word: "here".to_owned() }));
     assert_eq!(script.stop.as_deref(), Some("length"));
-    assert_eq!(script.usage, Some((11, 7)));
+    assert_eq!(script.usage, Some(Usage { prompt: 11, completion: 7, cached: None }));
+    let further = script("[[error 503 after=60 times=1]] [[usage 11,7,4]]");
+    assert_eq!(further.failure, Some(Failure { status: 503, times: Some(1), after: Some(60) }));
+    assert_eq!(further.usage, Some(Usage { prompt: 11, completion: 7, cached: Some(4) }));
     assert!(script.hang && script.garbage && script.frag);
     assert_eq!(script.say, Say::Done);
     assert_eq!(script.pieces(), ["tok0 ", "tok1 ", "tok2 ", "tok3 "]);
@@ -77,7 +80,7 @@ fn slips_of_the_pen_are_named() {
         ("[[slwo 3x1]]", "unknown directive [[slwo]]"),
         ("[[slow three]]", "directive [[slow three]] expects PIECESxMILLISECONDS such as 50x20ms, at most 100000 pieces"),
         ("[[slow 999999999999x1]]", "directive [[slow 999999999999x1]] expects PIECESxMILLISECONDS such as 50x20ms, at most 100000 pieces"),
-        ("[[error 200]]", "directive [[error 200]] expects a status from 400 to 599, then maybe times=N"),
+        ("[[error 200]]", "directive [[error 200]] expects a status from 400 to 599, then maybe times=N, after=SECONDS"),
         ("[[stop]]", "directive [[stop]] expects a text"),
         ("[[cut]]", "directive [[cut]] expects a number of pieces"),
         ("[[hold here]]", "directive [[hold here]] expects a number of pieces, then maybe a word"),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Options, ScriptedOpenAi};
+use super::{Options, ScriptedOpenAi, refused_with};
 use crate::sse::{SseError, SseFrame, SseStream};
 
 async fn model() -> ScriptedOpenAi {
@@ -113,6 +113,17 @@ async fn scripted_errors_stop_after_their_tries() {
     }
     assert_eq!(answer(&model, &body).await["choices"][0]["message"]["content"], "better");
     assert_eq!(post(&model, &ask("[[error 500]]")).await.status(), 500);
+    let asks_for_a_minute = post(&model, &ask("[[error 500 after=60]]")).await;
+    assert_eq!(asks_for_a_minute.headers()["retry-after"], "60");
+}
+
+#[test]
+fn keys_are_refused_that_ask_for_it_by_their_name() {
+    for (header, status) in
+        [("Bearer refused-401", Some(401)), ("Bearer refused-429-b", Some(429)), ("Bearer refused-200", None), ("Bearer k", None)]
+    {
+        assert_eq!(refused_with(header), status, "{header}");
+    }
 }
 
 #[tokio::test]

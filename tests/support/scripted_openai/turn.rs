@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::{
     Released,
     request::{ChatRequest, Cue},
-    script::{Call, Script, words},
+    script::{Call, Script, Usage, words},
 };
 
 /// A fixed birthday: answers do not depend on the time.
@@ -22,8 +22,8 @@ pub(super) struct Turn {
     pub(super) status: u16,
     /// Server-sent events rather than one JSON document.
     pub(super) events: bool,
-    /// Whether to tell the caller to try again at once.
-    pub(super) retry_now: bool,
+    /// After how many seconds the caller is told to try again.
+    pub(super) retry_after: Option<u32>,
     /// Wait before the headers.
     pub(super) delay: Duration,
     /// The body.
@@ -58,7 +58,7 @@ impl Turn {
         Self {
             status,
             events: false,
-            retry_now: matches!(status, 429 | 503),
+            retry_after: matches!(status, 429 | 503).then_some(0),
             delay: Duration::ZERO,
             beats: vec![Beat::Send(body.to_string().into())],
         }
@@ -77,11 +77,11 @@ impl Turn {
             && failing()
         {
             let failed = Self::failure(failure.status, &format!("scripted error {}", failure.status));
-            return Self { delay: script.delay, ..failed };
+            return Self { delay: script.delay, retry_after: failure.after.or(failed.retry_after), ..failed };
         }
         let answer = Answer::new(request, script, calls);
         let beats = if request.stream { answer.streamed(request.wants_usage()) } else { answer.whole() };
-        Self { status: 200, events: request.stream, retry_now: false, delay: script.delay, beats }
+        Self { status: 200, events: request.stream, retry_after: None, delay: script.delay, beats }
     }
 }
 
@@ -98,19 +98,14 @@ struct Answer<'a> {
 impl<'a> Answer<'a> {
     fn new(request: &'a ChatRequest, script: &'a Script, calls: Option<Vec<&'a Call>>) -> Self {
         let pieces = if calls.is_some() { Vec::new() } else { script.pieces() };
-        let counted = (10 + request.messages.len() as u64, (pieces.len() as u64).max(1));
-        let (prompt, completion) = script.usage.unwrap_or(counted);
+        let counted = Usage { prompt: 10 + request.messages.len() as u64, completion: (pieces.len() as u64).max(1), cached: None };
         Self {
             script,
             model: request.model.as_deref().unwrap_or("scripted"),
             seed: format!("{:016x}", request.fingerprint()),
             calls,
             pieces,
-            usage: json!({
-                "prompt_tokens": prompt,
-                "completion_tokens": completion,
-                "total_tokens": prompt.saturating_add(completion),
-            }),
+            usage: reported(script.usage.unwrap_or(counted)),
         }
     }
 
@@ -254,6 +249,18 @@ impl<'a> Answer<'a> {
         let choices = json!([{"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": null}]);
         event(&self.envelope("chat.completion.chunk", &choices).to_string())
     }
+}
+
+fn reported(usage: Usage) -> Value {
+    let mut said = json!({
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.completion,
+        "total_tokens": usage.prompt.saturating_add(usage.completion),
+    });
+    if let Some(cached) = usage.cached {
+        said["prompt_tokens_details"] = json!({"cached_tokens": cached});
+    }
+    said
 }
 
 fn event(data: &str) -> Beat {

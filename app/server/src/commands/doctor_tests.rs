@@ -126,6 +126,24 @@ async fn a_missing_key_is_a_warning_while_another_model_works() {
 }
 
 #[tokio::test]
+async fn a_sign_in_is_looked_for_where_a_model_has_no_key() {
+    let machine = Machine::with(&GOOD.replace("]", ", {name: c, use: codex, model: m}]"));
+    let path = machine.dir.path().join("auth.json");
+    let shown = path.to_str().unwrap();
+    let probes = Probes { provider: Some(&crate::wiring::probes::KnownProvider), ..Probes::default() };
+    let look = async || {
+        let findings = machine.findings(&[("CODEX_AUTH_PATH", shown)], probes).await;
+        let model = of(&findings, "models")[1];
+        (model.verdict, model.found.clone())
+    };
+    let (verdict, found) = look().await;
+    assert_eq!(verdict, Verdict::Warn);
+    assert!(found.contains(shown) && found.contains("sign in with `codex login`"), "{found}");
+    fs::write(&path, r#"{"tokens": {"access_token": "canary"}}"#).unwrap();
+    assert_eq!(look().await, (Verdict::Ok, format!("`c` through codex, signed in by {shown}")));
+}
+
+#[tokio::test]
 async fn agents_whose_programs_are_not_there_are_named() {
     let agents = "acp_agents:\n  here: {command: /bin/sh, description: d}\n  lost: {command: no-such-agent, description: d}\n";
     let findings = Machine::with(&format!("{GOOD}{agents}")).findings(&[("PATH", "/bin")], Probes::default()).await;

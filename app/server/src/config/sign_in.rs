@@ -1,5 +1,7 @@
 //! Keys and sign-in files of model entries that give none: from the places where their providers' own programs keep them.
 
+use std::path::Path;
+
 use harness::config::ModelConfig;
 use harness::models::ProviderKind;
 use serde_json::Value;
@@ -27,7 +29,7 @@ pub(super) fn borrow(models: &mut [ModelConfig], environment: &Environment) {
             && let Ok(kind) = ProviderKind::parse(&model.provider)
         {
             let found = variables(kind).iter().find_map(|(key, variable)| Some((*key, environment.filled(variable)?.to_owned())));
-            let found = found.or_else(|| (kind == ProviderKind::Codex).then(|| ("credentials_path", "~/.codex/auth.json".to_owned())));
+            let found = found.or_else(|| Some(("credentials_path", usual_file(kind, environment)?)));
             if let Some((key, value)) = found {
                 model.extra.insert(key, Value::String(value));
             }
@@ -36,6 +38,18 @@ pub(super) fn borrow(models: &mut [ModelConfig], environment: &Environment) {
         if let (Some(path), Some(home)) = (path, environment.filled("HOME")) {
             model.extra.insert("credentials_path", Value::String(format!("{}/{path}", home.trim_end_matches('/'))));
         }
+    }
+}
+
+/// Where a provider's own program keeps its sign-in. Claude's is taken only where it is: most who use that kind have a key.
+fn usual_file(kind: ProviderKind, environment: &Environment) -> Option<String> {
+    match kind {
+        ProviderKind::Codex => Some("~/.codex/auth.json".to_owned()),
+        ProviderKind::Claude => {
+            let path = format!("{}/.claude/.credentials.json", environment.filled("HOME")?.trim_end_matches('/'));
+            Path::new(&path).is_file().then_some(path)
+        }
+        _ => None,
     }
 }
 
@@ -86,6 +100,18 @@ mod tests {
         assert_eq!(borrowed("codex", &[], &keys), one("credentials_path", "/home/ann/.codex/auth.json"));
         assert_eq!(borrowed("codex", &[], &[("CODEX_AUTH_PATH", "/x.json")]), one("credentials_path", "/x.json"));
         assert!(borrowed("anthropic", &[], &keys).is_empty());
+    }
+
+    #[test]
+    fn the_sign_in_of_claude_is_used_where_there_is_one() {
+        let home = tempfile::tempdir().unwrap();
+        let variables = [("HOME", home.path().to_str().unwrap())];
+        assert!(borrowed("claude", &[], &variables).is_empty());
+        let path = home.path().join(".claude/.credentials.json");
+        std::fs::create_dir(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "{}").unwrap();
+        assert_eq!(borrowed("claude", &[], &variables), one("credentials_path", path.to_str().unwrap()));
+        assert!(borrowed("anthropic", &[], &variables).is_empty());
     }
 
     #[test]

@@ -7,6 +7,8 @@ use deerflow_bridges::redis::{RedisStreamBridge, SAFE_POLICY};
 use deerflow_stores::{Database, Probe, Schema};
 use harness::clock::SystemClock;
 use harness::config::{AppConfig, DatabaseConfig, ModelConfig, SandboxConfig, StreamBridgeConfig};
+use harness::models::ModelEntry;
+use harness::models::http::sign_in;
 use harness::sandbox::command::bubblewrap::{Layer, LayerReport, ProbeReport};
 
 use super::stores::database_of;
@@ -54,7 +56,9 @@ pub struct KnownProvider;
 
 impl ProviderProbe for KnownProvider {
     fn probe(&self, model: &ModelConfig) -> Result<String, String> {
-        super::agents::check_entry(model, Arc::new(SystemClock)).map(|kind| kind.as_str().to_owned())
+        let kind = super::agents::check_entry(model, Arc::new(SystemClock))?;
+        let file = sign_in(&ModelEntry::from(model)).transpose()?;
+        Ok(file.map_or_else(|| kind.as_str().to_owned(), |file| format!("{}, signed in by {}", kind.as_str(), file.display())))
     }
 }
 

@@ -31,7 +31,6 @@ const SITE: Site = Site {
     open: false,
     key_names: &["api_key", "anthropic_api_key"],
     key_variable: "ANTHROPIC_API_KEY",
-    instead: "",
 };
 
 /// The messages API, as one entry uses it.

@@ -26,7 +26,6 @@ const SITE: Site = Site {
     open: false,
     key_names: &["api_key", "gemini_api_key", "google_api_key"],
     key_variable: "GEMINI_API_KEY",
-    instead: "",
 };
 
 /// The Gemini API, as one entry uses it.

@@ -79,9 +79,31 @@ impl<W: Wire> ChatModel for HttpChatModel<W> {
                 (begun, _) => return begun.map(Answer::into_stream),
             }
         }
-        let key = self.asker.key()?;
-        Answer::begin(&self.asker, &request, key.as_ref()).await.map(Answer::into_stream)
+        self.begin_with_last(&request).await.map(Answer::into_stream)
     }
+}
+
+impl<W: Wire> HttpChatModel<W> {
+    /// Asks with the key in use. A token from a sign-in file may be refused because its program has just renewed it: the new one
+    /// is tried once.
+    async fn begin_with_last(&self, request: &ModelRequest) -> Result<Answer<W>, ModelError> {
+        let credentials = &self.asker.endpoint.credentials;
+        let key = self.asker.key()?;
+        let mut begun = Answer::begin(&self.asker, request, key.as_ref()).await;
+        if matches!(&begun, Err(error) if is_unknown_key(error))
+            && let Some(renewed) = key.and_then(|key| credentials.renewed(&key))
+        {
+            begun = Answer::begin(&self.asker, request, Some(&renewed)).await;
+        }
+        begun.map_err(|error| match credentials.way_out() {
+            Some(way_out) if is_unknown_key(&error) => ModelError { message: format!("{}: {way_out}", error.message), ..error },
+            _ => error,
+        })
+    }
+}
+
+fn is_unknown_key(error: &ModelError) -> bool {
+    error.status == Some(401)
 }
 
 /// Whether another key of the same owner may be let through.

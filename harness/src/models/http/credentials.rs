@@ -1,18 +1,15 @@
-//! The keys of an entry: several are used one after another, and a file of another program's sign-in is read at every call.
+//! The keys of an entry: several are used one after another, and a sign-in file stands in for them where there are none.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
+use super::sign_in_file::SignInFile;
 use crate::models::ModelEntry;
 
 /// Shorter keys are placeholders for servers that want none.
 const SHORTEST_SECRET: usize = 8;
-/// Where the programs that people sign in with keep their token.
-const TOKEN_PLACES: &[&str] = &["/tokens/access_token", "/claudeAiOauth/accessToken", "/access_token", "/accessToken", "/OPENAI_API_KEY"];
-const ACCOUNT_PLACES: &[&str] = &["/tokens/account_id", "/account_id"];
 
 /// The keys of one entry.
 #[derive(Debug)]
@@ -20,7 +17,7 @@ pub(in crate::models) struct Credentials {
     keys: Vec<SecretString>,
     /// Which key is in use; it stays until the provider refuses it.
     current: AtomicUsize,
-    file: Option<PathBuf>,
+    file: Option<SignInFile>,
 }
 
 /// What one call signs in with.
@@ -29,6 +26,8 @@ pub(in crate::models) struct Credential {
     secret: SecretString,
     /// The account, where a sign-in file names one.
     pub(in crate::models) account: Option<String>,
+    /// Whether it is a key of the provider's open API that a sign-in file holds in place of a person's token.
+    pub(in crate::models) is_filed_key: bool,
     place: usize,
 }
 
@@ -46,7 +45,12 @@ impl Credential {
 
     #[cfg(test)]
     pub(in crate::models) fn of(key: &str) -> Self {
-        Self { secret: SecretString::from(key), account: None, place: 0 }
+        Self::key(SecretString::from(key), 0)
+    }
+
+    /// The key at `place` of an entry's own.
+    fn key(secret: SecretString, place: usize) -> Self {
+        Self { secret, account: None, is_filed_key: false, place }
     }
 }
 
@@ -58,7 +62,7 @@ impl Credentials {
         let several = entry.extra.get("api_keys").and_then(Value::as_array).into_iter().flatten();
         let several = several.filter_map(Value::as_str).filter(|key| !key.trim().is_empty()).map(SecretString::from);
         let keys = entry.api_key.clone().or(written).into_iter().chain(several).collect();
-        Self { keys, current: AtomicUsize::new(0), file: text("credentials_path").map(PathBuf::from) }
+        Self { keys, current: AtomicUsize::new(0), file: SignInFile::of(entry) }
     }
 
     /// Whether there is nothing to sign in with.
@@ -73,7 +77,7 @@ impl Credentials {
 
     /// All keys, to see that they can be sent.
     pub(in crate::models) fn all(&self) -> impl Iterator<Item = Credential> {
-        self.keys.iter().enumerate().map(|(place, secret)| Credential { secret: secret.clone(), account: None, place })
+        self.keys.iter().enumerate().map(|(place, secret)| Credential::key(secret.clone(), place))
     }
 
     /// What the next call signs in with; the error says what is wrong with the file.
@@ -82,7 +86,7 @@ impl Credentials {
             return self.read_file();
         }
         let place = self.current.load(Ordering::Relaxed) % self.keys.len();
-        Ok(Some(Credential { secret: self.keys[place].clone(), account: None, place }))
+        Ok(Some(Credential::key(self.keys[place].clone(), place)))
     }
 
     /// Leaves `refused` for the key after it, unless another call has done so already.
@@ -91,15 +95,22 @@ impl Credentials {
         let _moved = self.current.compare_exchange(refused.place, next, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// A few kilobytes of a local file: its program renews the token in it, so it is read anew each time.
+    /// What the file holds now, where that is not what was refused: its program has renewed the token in the meantime.
+    pub(in crate::models) fn renewed(&self, refused: &Credential) -> Option<Credential> {
+        let found = self.keys.is_empty().then(|| self.read_file())?.ok()??;
+        (found.text() != refused.text()).then_some(found)
+    }
+
+    /// What a person does when what the file holds is refused; nothing where no file is in use.
+    pub(in crate::models) fn way_out(&self) -> Option<String> {
+        self.file.as_ref().filter(|_| self.keys.is_empty()).map(SignInFile::way_out)
+    }
+
+    /// A few kilobytes of a local file.
     fn read_file(&self) -> Result<Option<Credential>, String> {
-        let Some(path) = &self.file else { return Ok(None) };
-        let shown = path.display();
-        let text = std::fs::read_to_string(path).map_err(|error| format!("its `credentials_path` {shown} cannot be read: {error}"))?;
-        let json: Value = serde_json::from_str(&text).map_err(|_| format!("its `credentials_path` {shown} is not a JSON file"))?;
-        let find = |places: &[&str]| places.iter().find_map(|place| json.pointer(place)?.as_str()).filter(|text| !text.trim().is_empty());
-        let token = find(TOKEN_PLACES).ok_or_else(|| format!("its `credentials_path` {shown} holds no token: sign in again"))?;
-        Ok(Some(Credential { secret: SecretString::from(token), account: find(ACCOUNT_PLACES).map(str::to_owned), place: 0 }))
+        let Some(file) = &self.file else { return Ok(None) };
+        let found = file.read()?;
+        Ok(Some(Credential { account: found.account, is_filed_key: found.is_key, ..Credential::key(found.secret, 0) }))
     }
 }
 
@@ -135,15 +146,16 @@ mod tests {
         let path = folder.path().join("auth.json");
         let keys = credentials(json!({"credentials_path": path.to_str().unwrap()}));
         assert!(!keys.is_empty() && keys.current().unwrap_err().contains("cannot be read"));
-        for (text, token, account) in [
-            (json!({"tokens": {"access_token": "one", "account_id": "acc"}}), "one", Some("acc")),
-            (json!({"claudeAiOauth": {"accessToken": "two"}}), "two", None),
-        ] {
-            std::fs::write(&path, text.to_string()).unwrap();
-            let key = keys.current().unwrap().unwrap();
-            assert_eq!((key.text(), key.account.as_deref()), (token, account));
-        }
+        let write =
+            |token: &str| std::fs::write(&path, json!({"tokens": {"access_token": token, "account_id": "acc"}}).to_string()).unwrap();
+        write("one");
+        let first = keys.current().unwrap().unwrap();
+        assert_eq!((first.text(), first.account.as_deref()), ("one", Some("acc")));
+        assert!(keys.renewed(&first).is_none(), "nothing has changed");
+        write("two");
+        assert_eq!(keys.renewed(&first).map(|key| key.text().to_owned()).as_deref(), Some("two"));
+        assert_eq!(keys.current().unwrap().unwrap().text(), "two");
         std::fs::write(&path, "{}").unwrap();
-        assert!(keys.current().unwrap_err().contains("sign in"));
+        assert!(keys.renewed(&first).is_none() && keys.current().unwrap_err().contains("sign in"));
     }
 }

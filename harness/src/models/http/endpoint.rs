@@ -7,7 +7,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
 use super::credentials::Credentials;
-use crate::models::ModelEntry;
+use crate::models::{ModelEntry, ProviderKind};
 
 /// The patience with a silent stream when the entry does not say.
 const DEFAULT_IDLE: Duration = Duration::from_secs(240);
@@ -29,8 +29,6 @@ pub(in crate::models) struct Site {
     pub(in crate::models) key_names: &'static [&'static str],
     /// The variable that people keep it in.
     pub(in crate::models) key_variable: &'static str,
-    /// What else than a key there can be, told to those who give none.
-    pub(in crate::models) instead: &'static str,
 }
 
 /// The way to the server.
@@ -69,7 +67,9 @@ impl Endpoint {
         let base = base.ok_or("its `base_url` is not an http or https address")?;
         let credentials = Credentials::read(entry, site.key_names);
         if credentials.is_empty() && !site.open && Some(address) == site.base_url {
-            return Err(format!("it needs an `api_key`, for instance `api_key: ${}`{}", site.key_variable, site.instead));
+            let command = ProviderKind::parse(&entry.use_path).ok().and_then(ProviderKind::sign_in_command);
+            let file = command.map(|command| format!(", or a `credentials_path`: the file that `{command}` writes"));
+            return Err(format!("it needs an `api_key`, for instance `api_key: ${}`{}", site.key_variable, file.unwrap_or_default()));
         }
         if credentials.all().any(|key| HeaderValue::from_str(key.text()).is_err()) {
             return Err("its `api_key` has characters that cannot be sent".to_owned());
@@ -152,8 +152,7 @@ mod tests {
 
     use super::*;
 
-    const SITE: Site =
-        Site { base_url: Some("https://h.test/v1"), open: false, key_names: &["api_key"], key_variable: "H_KEY", instead: "" };
+    const SITE: Site = Site { base_url: Some("https://h.test/v1"), open: false, key_names: &["api_key"], key_variable: "H_KEY" };
     const ANYWHERE: Site = Site { base_url: None, ..SITE };
 
     fn read(extra: Value, site: Site) -> Result<Endpoint, String> {

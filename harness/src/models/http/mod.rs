@@ -14,6 +14,7 @@ mod parts;
 mod refused;
 mod retry_after;
 mod settings;
+mod sign_in_file;
 mod sse;
 #[cfg(test)]
 pub(crate) mod strict_kit;
@@ -38,6 +39,7 @@ pub(in crate::models) use parts::{Maker, Parts, Said, said};
 pub(in crate::models) use refused::Refused;
 pub(in crate::models) use retry_after::retry_after;
 pub(in crate::models) use settings::Settings;
+pub use sign_in_file::sign_in;
 #[cfg(any(test, feature = "mcp", feature = "testkit"))]
 pub(crate) use sse::{EventCutter, EventTooLong};
 pub(in crate::models) use think::ThinkSplitter;

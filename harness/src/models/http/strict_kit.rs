@@ -26,7 +26,7 @@ pub(crate) struct StrictServer {
 /// A server for each wire and dialect.
 pub(crate) fn strict_servers() -> Vec<StrictServer> {
     let chat = |name, dialect: Dialect| server(name, move |entry: &ModelEntry| ChatCompletions::of(entry, dialect), chat_rules);
-    let site = Site { base_url: Some("https://h.test/v1"), open: true, key_names: &["api_key"], key_variable: "NONE", instead: "" };
+    let site = Site { base_url: Some("https://h.test/v1"), open: true, key_names: &["api_key"], key_variable: "NONE" };
     vec![
         chat("openai", Dialect::OPENAI),
         server("anthropic", |entry| Messages::of(entry, true), anthropic_rules),

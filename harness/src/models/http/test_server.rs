@@ -85,6 +85,11 @@ pub(crate) struct TestServer {
 impl TestServer {
     /// Begins to listen.
     pub(crate) async fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
+        Self::start_with(answers, |_| ()).await
+    }
+
+    /// The same, where something happens before an answer is given: it is told which.
+    pub(crate) async fn start_with(answers: impl IntoIterator<Item = Answer>, before: impl Fn(usize) + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let answers: Vec<Answer> = answers.into_iter().collect();
@@ -98,6 +103,7 @@ impl TestServer {
                     told.push(request);
                     (told.len() - 1).min(answers.len() - 1)
                 };
+                before(at);
                 let _ = socket.write_all(&answers[at].bytes()).await;
             }
         });

@@ -13,8 +13,7 @@ use super::{ModelEntry, ModelRequest};
 /// The word in `model_provider`.
 const PROVIDER: &str = "ollama";
 
-const SITE: Site =
-    Site { base_url: Some("http://localhost:11434"), open: true, key_names: &["api_key"], key_variable: "OLLAMA_API_KEY", instead: "" };
+const SITE: Site = Site { base_url: Some("http://localhost:11434"), open: true, key_names: &["api_key"], key_variable: "OLLAMA_API_KEY" };
 
 /// Ollama's chat, as one entry uses it.
 #[derive(Debug)]

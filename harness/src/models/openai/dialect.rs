@@ -7,7 +7,6 @@ const SERVER: Site = Site {
     open: false,
     key_names: &["api_key", "openai_api_key", "deepseek_api_key", "vllm_api_key", "dashscope_api_key"],
     key_variable: "OPENAI_API_KEY",
-    instead: "",
 };
 
 /// The differences that matter.

@@ -9,6 +9,7 @@ mod request;
 
 use std::sync::Arc;
 
+use reqwest::Url;
 use serde_json::{Map, Value};
 
 use self::decode::Reader;
@@ -21,8 +22,10 @@ const CODEX: Site = Site {
     open: false,
     key_names: &["api_key", "openai_api_key"],
     key_variable: "CODEX_ACCESS_TOKEN",
-    instead: ", or a `credentials_path`: the auth.json that `codex login` writes",
 };
+/// The server for people who are signed in, and the one for those who had `codex login` keep a key of the open API.
+const SIGNED_IN_HOST: &str = "chatgpt.com";
+const OPEN_API: &str = "https://api.openai.com/v1/responses";
 
 /// Who speaks the responses API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +55,8 @@ pub(in crate::models) struct Responses {
     reasons: bool,
     /// The account that a key belongs to, where the entry says it.
     account: Option<String>,
+    /// Where calls go with a key that a sign-in file holds, if not where others go.
+    for_filed_keys: Option<Url>,
 }
 
 impl Responses {
@@ -70,7 +75,9 @@ impl Responses {
         let account = entry.extra.get("account_id").and_then(Value::as_str).map(str::to_owned);
         let endpoint = Endpoint::read(entry, site)?;
         let maker = Arc::new(Maker::new(flavor.provider(), endpoint.server(), &entry.model));
-        Ok((Self { maker, flavor, reasons, account }, endpoint))
+        let elsewhere = (flavor == Flavor::Codex && endpoint.is_at(SIGNED_IN_HOST)).then(|| Url::parse(OPEN_API));
+        let for_filed_keys = elsewhere.transpose().map_err(|error| error.to_string())?;
+        Ok((Self { maker, flavor, reasons, account, for_filed_keys }, endpoint))
     }
 }
 
@@ -84,7 +91,9 @@ impl Wire for Responses {
             headers.extend(account.map(|account| ("chatgpt-account-id", account.clone())));
             headers.push(("originator", "deerflow".to_owned()));
         }
-        Call { url: endpoint.url(&["responses"]), headers, body: body(&self.maker, settings, request, self.flavor, self.reasons) }
+        let elsewhere = self.for_filed_keys.as_ref().filter(|_| key.is_some_and(|key| key.is_filed_key));
+        let url = elsewhere.cloned().unwrap_or_else(|| endpoint.url(&["responses"]));
+        Call { url, headers, body: body(&self.maker, settings, request, self.flavor, self.reasons) }
     }
 
     fn reader(&self, message_id: &str) -> Reader {

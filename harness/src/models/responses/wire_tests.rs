@@ -155,6 +155,24 @@ async fn codex_signs_in_with_the_file_of_its_own_program() {
     assert_eq!(fault.message, "*** broke something");
 }
 
+#[test]
+fn a_key_that_codex_keeps_goes_to_the_open_api() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("auth.json");
+    let address = |file: Value, keys: Value| {
+        std::fs::write(&path, file.to_string()).unwrap();
+        let mut entry = ModelEntry { extra: keys.as_object().unwrap().clone(), ..ModelEntry::new("e", "codex", "gpt-x") };
+        entry.extra.insert("credentials_path".to_owned(), json!(path.to_str().unwrap()));
+        let (wire, endpoint) = Responses::of_codex(&entry).unwrap();
+        let key = endpoint.credentials.current().unwrap();
+        wire.call(&request(vec![]), &Map::new(), &endpoint, key.as_ref()).url.to_string()
+    };
+    let (signed_in, key) = (json!({"tokens": {"access_token": "t"}}), json!({"OPENAI_API_KEY": "sk-k", "tokens": null}));
+    assert_eq!(address(signed_in, json!({})), "https://chatgpt.com/backend-api/codex/responses");
+    assert_eq!(address(key.clone(), json!({})), "https://api.openai.com/v1/responses");
+    assert_eq!(address(key, json!({"base_url": "https://own.test/v1"})), "https://own.test/v1/responses");
+}
+
 #[tokio::test]
 async fn broken_answers_have_a_class() {
     let error = json!({"type": "error", "code": "server_error", "message": "The server had an error"});

@@ -65,7 +65,8 @@ pub(super) fn models(config: &AppConfig, probe: Option<&dyn ProviderProbe>) -> V
                     Finding::warn(subject, missing.to_string(), mend)
                 }
                 (_, Err(cause)) => {
-                    Finding::warn(subject, format!("`{}` cannot be used: {cause}", model.name), "change `use` of this entry")
+                    let mend = "mend this entry of `models`, or what it names";
+                    Finding::warn(subject, format!("`{}` cannot be used: {cause}", model.name), mend)
                 }
                 (_, Ok(kind)) => Finding::ok(subject, format!("`{}` through {kind}", model.name)),
             }
