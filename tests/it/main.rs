@@ -7,6 +7,7 @@ mod containers;
 mod gateway_process;
 mod health;
 mod mcp;
+mod mcp_server;
 mod models;
 mod redis;
 mod reload;
