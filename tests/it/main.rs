@@ -8,6 +8,7 @@ mod containers;
 mod gateway_process;
 mod health;
 mod mcp;
+mod mcp_server;
 mod models;
 mod redis;
 mod reload;

@@ -25,6 +25,8 @@ pub enum Command {
     Serve(ServeArgs),
     /// Talk to the agent at this terminal, without a server.
     Chat(ChatArgs),
+    /// Serve the agent as tools to an MCP client that starts this program: over standard input and output, without a server.
+    Mcp(FileArgs),
     /// Look after config.yaml.
     #[command(subcommand)]
     Config(ConfigCommand),

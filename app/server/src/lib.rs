@@ -6,6 +6,7 @@ pub mod config;
 #[cfg(feature = "fail-points")]
 pub mod fail_points;
 pub mod lifecycle;
+pub mod mcp_server;
 pub mod metrics;
 pub mod serve;
 pub mod talk;

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use deerflow_server::cli::{ChatArgs, Cli, Command, FileArgs, KeysCommand, ServeArgs};
+use deerflow_server::cli::{Cli, Command, FileArgs, KeysCommand, ServeArgs};
 use deerflow_server::commands;
 use deerflow_server::commands::doctor::Probes;
 use deerflow_server::commands::operations::Operations;
 use deerflow_server::config::{ConfigHandle, Environment, Settings, load};
 use deerflow_server::wiring::probes::{AskRedis, KnownProvider, LookAtDatabase, TrySandbox};
-use deerflow_server::{serve, talk, telemetry, wiring};
+use deerflow_server::{mcp_server, serve, talk, telemetry, wiring};
 use harness::clock::{Clock, SystemClock};
 use harness::documents::{DocumentKind, worker};
 use harness::runtime::tasks::Tasks;
@@ -39,7 +39,8 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     deerflow_server::fail_points::arm(&environment)?;
     match command {
         Command::Serve(args) => runtime()?.block_on(serve(args, environment)),
-        Command::Chat(args) => chat(args, environment),
+        Command::Chat(args) => until_done(talk::run(args, environment)),
+        Command::Mcp(args) => until_done(mcp_server::run(args, environment)),
         Command::Config(command) => commands::config::run(&command, &environment, &mut commands::config::stdout()),
         Command::Keys(command) => runtime()?.block_on(keys(command, environment)),
         Command::Nodes(args) => runtime()?
@@ -64,10 +65,10 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn chat(args: ChatArgs, environment: Environment) -> anyhow::Result<ExitCode> {
+fn until_done(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     let runtime = runtime()?;
-    let done = runtime.block_on(talk::run(args, environment));
-    // Nothing that is left has anything to say any more.
+    let done = runtime.block_on(work);
+    // Nothing that is left has anything to say any more, and a read of standard input may wait for ever.
     runtime.shutdown_background();
     done
 }

@@ -26,9 +26,7 @@ pub use present_files::PresentFiles;
 pub use read_file::ReadFile;
 pub use str_replace::StrReplace;
 pub use tool_search::{TOOL_SEARCH, ToolSearch};
-#[cfg(feature = "mcp")]
-pub(crate) use view_image::type_of_content;
-pub use view_image::{MAX_IMAGE_BYTES, VIEW_IMAGE, ViewImage};
+pub use view_image::{MAX_IMAGE_BYTES, VIEW_IMAGE, ViewImage, type_of_content};
 pub use write_file::WriteFile;
 pub use write_todos::{TODOS, Todo, TodoStatus, WRITE_TODOS, WriteTodos, WriteTodosArgs};
 

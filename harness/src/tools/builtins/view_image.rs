@@ -79,7 +79,7 @@ fn type_of_ending(ending: &str) -> Option<&'static str> {
 }
 
 /// The kind of a picture by its first bytes; nothing where they are no picture that models are shown.
-pub(crate) fn type_of_content(bytes: &[u8]) -> Option<&'static str> {
+pub fn type_of_content(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),

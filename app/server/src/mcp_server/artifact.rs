@@ -1,0 +1,54 @@
+//! `read_artifact`: a file of a thread, as far as a client can use it.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use harness::sandbox::{ThreadFiles, VirtualPath};
+use harness::tools::builtins::type_of_content;
+use rmcp::model::{CallToolResult, ContentBlock};
+
+use super::outcome::failure;
+
+/// The largest file that is given, in bytes: it becomes a part of the caller's conversation.
+const LARGEST: u64 = 4 << 20;
+
+/// Reads a file of the thread. Text is text, pictures are pictures, and of anything else only its size is told.
+pub(super) async fn read(files: &ThreadFiles, path: &str) -> CallToolResult {
+    let path = match VirtualPath::parse(path) {
+        Ok(path) => path,
+        Err(error) => return failure(format!("`path` cannot be used: {error}")),
+    };
+    match files.read_bytes(&path, LARGEST).await {
+        Ok(bytes) => shown(&path, bytes),
+        Err(error) => failure(format!("The file cannot be read: {error}")),
+    }
+}
+
+fn shown(path: &VirtualPath, bytes: Vec<u8>) -> CallToolResult {
+    if let Some(kind) = type_of_content(&bytes) {
+        return CallToolResult::success(vec![ContentBlock::image(STANDARD.encode(bytes), kind)]);
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
+        Err(error) => failure(format!(
+            "{path} has {} bytes that are neither text nor a picture; ask the agent to tell what is in it.",
+            error.as_bytes().len()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_pictures_are_shown_and_the_rest_is_named() {
+        let path = VirtualPath::parse("/mnt/user-data/outputs/a").unwrap();
+        let text = shown(&path, "grün".into());
+        assert_eq!(text.content[0].as_text().unwrap().text, "grün");
+        let picture = shown(&path, b"GIF89a...".to_vec());
+        assert_eq!(picture.content[0].as_image().unwrap().mime_type, "image/gif");
+        let other = shown(&path, vec![0xff, 0]);
+        assert_eq!(other.is_error, Some(true));
+        assert!(other.content[0].as_text().unwrap().text.contains("has 2 bytes"));
+    }
+}

@@ -1,0 +1,69 @@
+//! Events and the result that they become.
+
+use serde_json::json;
+
+use super::*;
+
+fn event(kind: &str, data: Value) -> StreamEvent {
+    serde_json::from_value(json!({ "type": kind, "data": data })).unwrap()
+}
+
+fn answer(events: Vec<StreamEvent>) -> Answer {
+    let mut outcome = Outcome::default();
+    events.into_iter().for_each(|event| outcome.take(event));
+    outcome.answer(&ThreadId::parse("t").unwrap(), &RunId::parse("r").unwrap())
+}
+
+fn texts(result: &CallToolResult) -> Vec<&str> {
+    result.content.iter().filter_map(|block| Some(block.as_text()?.text.as_str())).collect()
+}
+
+#[test]
+fn the_answer_is_the_last_text_of_the_turn_as_the_thread_has_it() {
+    let messages = json!([
+        { "type": "human", "content": "before" },
+        { "type": "ai", "content": "an old answer" },
+        { "type": "human", "content": "now" },
+        { "type": "ai", "content": "I look.", "tool_calls": [] },
+        { "type": "tool", "content": "seen" },
+        { "type": "human", "content": "a reminder", "additional_kwargs": { "hide_from_ui": true } },
+        { "type": "ai", "content": [{ "type": "thinking", "thinking": "hm" }, { "type": "text", "text": "It is " }, { "type": "text", "text": "green." }] },
+        { "type": "ai", "content": " " },
+    ]);
+    let events = vec![
+        event("messages-tuple", json!({ "type": "ai", "id": "a", "content": "It is red." })),
+        event("values", json!({ "title": "Colours", "messages": messages, "artifacts": ["/mnt/user-data/outputs/a.md"] })),
+        event("end", json!({ "usage": { "input_tokens": 5, "output_tokens": 2, "total_tokens": 7 } })),
+    ];
+    let answer = answer(events);
+    assert_eq!(answer.text, "It is green.");
+    let result = answer.into_result();
+    assert_eq!(texts(&result)[0], "It is green.");
+    assert!(texts(&result)[1].contains("thread_id t.") && texts(&result)[1].contains("/mnt/user-data/outputs/a.md"), "{result:?}");
+    let structured = json!({
+        "thread_id": "t", "run_id": "r", "text": "It is green.", "artifacts": ["/mnt/user-data/outputs/a.md"], "title": "Colours",
+        "usage": { "input_tokens": 5, "output_tokens": 2, "total_tokens": 7 },
+    });
+    assert_eq!((result.structured_content, result.is_error), (Some(structured), Some(false)));
+}
+
+#[test]
+fn a_question_is_told_with_the_way_to_answer_it() {
+    let card = json!({ "type": "tool", "content": "Which?\n1. red", "artifact": { "human_input": { "kind": "human_input_request" } } });
+    let state = json!({ "messages": [{ "type": "human", "content": "?" }, { "type": "ai", "content": "" }], "artifacts": null });
+    let asked = answer(vec![event("messages-tuple", card.clone()), event("values", state)]);
+    assert_eq!((asked.text.as_str(), asked.question.as_deref()), ("", Some("Which?\n1. red")));
+    let result = asked.into_result();
+    let told = texts(&result);
+    assert!(told[0].ends_with("Which?\n1. red") && told[1].starts_with("[To answer, call ask with thread_id t."), "{told:?}");
+    assert_eq!(result.is_error, Some(false));
+    let words = event("messages-tuple", json!({ "type": "ai", "id": "b", "content": "Never mind." }));
+    assert_eq!(answer(vec![event("messages-tuple", card), words]).question, None);
+}
+
+#[test]
+fn a_run_without_a_word_says_so() {
+    let result = answer(Vec::new()).into_result();
+    assert_eq!(texts(&result)[0], SILENT);
+    assert_eq!(result.structured_content.unwrap()["text"], "");
+}

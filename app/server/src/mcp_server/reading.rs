@@ -1,0 +1,109 @@
+//! What a line of a client is: a message, nothing to answer, or something to refuse.
+
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId};
+use serde_json::Value;
+
+/// The longest line, in bytes, without its end.
+pub(super) const LONGEST_LINE: usize = 8 << 20;
+
+/// What is said to a client whose line is no message.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Refusal {
+    /// What is wrong.
+    pub(super) error: ErrorData,
+    /// The request that it answers, if that can be known.
+    pub(super) id: Option<RequestId>,
+}
+
+/// Reads a line. Notifications that mean nothing here, and empty lines, are `Ok(None)`: nobody waits for an answer to them.
+pub(super) fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Refusal> {
+    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
+    if line.is_empty() {
+        return Ok(None);
+    }
+    match serde_json::from_slice(line) {
+        Ok(message) => Ok(Some(message)),
+        Err(_) => refusal(line).map_or(Ok(None), Err),
+    }
+}
+
+/// What is said to a line that is too long to be read.
+pub(super) fn too_long() -> Refusal {
+    let error = ErrorData::invalid_request(format!("a message has {} MiB at most", LONGEST_LINE >> 20), None);
+    Refusal { error, id: None }
+}
+
+/// What is wrong with a line that is no message; nothing, if it wants no answer.
+fn refusal(line: &[u8]) -> Option<Refusal> {
+    let value: Value = match serde_json::from_slice(line) {
+        Ok(value) => value,
+        Err(error) => return Some(Refusal { error: ErrorData::parse_error(format!("this is not JSON: {error}"), None), id: None }),
+    };
+    let invalid = |problem: &'static str, id| Some(Refusal { error: ErrorData::invalid_request(problem, None), id });
+    let Some(fields) = value.as_object() else {
+        return invalid(if value.is_array() { "send one message in a line, not a list" } else { "a message is an object" }, None);
+    };
+    let id = fields.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
+    if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return invalid("a message says \"jsonrpc\": \"2.0\"", id);
+    }
+    match (fields.get("method").map(Value::is_string), fields.contains_key("id")) {
+        (Some(true), false) => None,
+        (Some(true), true) if id.is_none() => invalid("the id of a request is a string or a whole number", None),
+        (Some(true), true) => invalid("the parameters of a request are an object", id),
+        (Some(false), _) => invalid("the method of a request is a string", id),
+        (None, _) => invalid("a message has a method, or a result or an error with an id", id),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::ErrorCode;
+    use serde_json::json;
+
+    use super::*;
+
+    fn refused(line: &str) -> (ErrorCode, Option<RequestId>) {
+        match read(line.as_bytes()) {
+            Err(refusal) => (refusal.error.code, refusal.id),
+            other => panic!("{line} is not refused: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_request_is_a_message_whatever_stands_around_it() {
+        for line in [r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"no/such\"} \r"]
+        {
+            assert!(matches!(read(line.as_bytes()), Ok(Some(ClientJsonRpcMessage::Request(_)))), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_with_its_id_where_that_can_be_known() {
+        let deep = "[".repeat(100_000);
+        for line in ["{", "\u{1}", "{\"a\":1}x", "{\"jsonrpc\":\"2.0\"", &deep] {
+            assert_eq!(refused(line), (ErrorCode::PARSE_ERROR, None), "{line:.80}");
+        }
+        assert!(matches!(read(b"\xff\xfe"), Err(Refusal { error, .. }) if error.code == ErrorCode::PARSE_ERROR));
+        let seven = Some(RequestId::Number(7));
+        for (line, id) in [
+            (json!([{"jsonrpc": "2.0", "id": 7, "method": "ping"}]), None),
+            (json!("ping"), None),
+            (json!({"id": 7, "method": "ping"}), seven.clone()),
+            (json!({"jsonrpc": "2.0", "id": 7, "method": 5}), seven.clone()),
+            (json!({"jsonrpc": "2.0", "id": 7}), seven.clone()),
+            (json!({"jsonrpc": "2.0", "id": {}, "method": "ping"}), None),
+            (json!({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}), None),
+            (json!({"jsonrpc": "2.0", "id": 7, "method": "ping", "result": {}}), seven),
+        ] {
+            assert_eq!(refused(&line.to_string()), (ErrorCode::INVALID_REQUEST, id), "{line}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_answered_who_waits_for_nothing() {
+        for line in ["", "  \r", r#"{"jsonrpc":"2.0","method":"$/unknown","params":3}"#] {
+            assert!(!matches!(read(line.as_bytes()), Err(_) | Ok(Some(ClientJsonRpcMessage::Request(_)))), "{line}");
+        }
+    }
+}

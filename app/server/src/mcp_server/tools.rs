@@ -1,0 +1,54 @@
+//! The tools that clients are offered, with schemas from the types that they are called with and answer with.
+
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+
+use super::arguments::{AskArgs, ReadArtifactArgs};
+use super::outcome::Answer;
+
+/// Asks the agent.
+pub(super) const ASK: &str = "ask";
+/// Reads a file that the agent made.
+pub(super) const READ_ARTIFACT: &str = "read_artifact";
+
+/// All tools.
+pub(super) fn tools() -> Vec<Tool> {
+    let ask = "Give the DeerFlow agent a task or a question and wait for its answer. It can search and read the web, work with files, run \
+        tools and plan, as far as its installation allows. The answer names a thread_id: call again with it to go on, and to answer when \
+        the agent asks something.";
+    let read_artifact = "Read a file that the DeerFlow agent made or was given: text as text, a picture as a picture.";
+    let of = |name, description| Tool::new(name, description, JsonObject::new());
+    vec![
+        of(ASK, ask)
+            .with_input_schema::<AskArgs>()
+            .with_output_schema::<Answer>()
+            // The agent does what it was asked, with whatever it was given.
+            .with_annotations(
+                ToolAnnotations::with_title("Ask DeerFlow").read_only(false).destructive(true).idempotent(false).open_world(true),
+            ),
+        of(READ_ARTIFACT, read_artifact)
+            .with_input_schema::<ReadArtifactArgs>()
+            .with_annotations(ToolAnnotations::with_title("Read a file of DeerFlow's").read_only(true).open_world(false)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn schemas_say_what_may_be_left_out_and_what_every_field_means() {
+        let tools: Value = serde_json::to_value(tools()).unwrap();
+        assert_eq!(tools[0]["inputSchema"]["required"], json!(["message"]));
+        assert_eq!(tools[0]["inputSchema"]["additionalProperties"], json!(false));
+        assert_eq!(tools[1]["inputSchema"]["required"], json!(["thread_id", "path"]));
+        assert_eq!(tools[0]["outputSchema"]["required"], json!(["thread_id", "run_id", "text", "artifacts", "usage"]));
+        for schema in [&tools[0]["inputSchema"], &tools[0]["outputSchema"], &tools[1]["inputSchema"]] {
+            assert_eq!(schema["type"], "object");
+            for (name, field) in schema["properties"].as_object().unwrap() {
+                assert!(field["description"].is_string(), "{name}: {field}");
+            }
+        }
+    }
+}
