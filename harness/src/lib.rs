@@ -16,6 +16,7 @@ pub mod runtime;
 
 #[cfg(feature = "acp")]
 pub mod acp;
+pub mod artifacts;
 pub mod documents;
 #[cfg(feature = "mcp")]
 pub mod mcp;
@@ -26,6 +27,7 @@ pub mod programs;
 pub mod sandbox;
 pub mod skills;
 pub mod tools;
+pub mod uploads;
 
 pub mod agents;
 pub mod middlewares;

@@ -296,7 +296,7 @@ impl From<SkillError> for ApiError {
 }
 
 /// The text with a capital letter, as people read it.
-fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().collect::<String>() + letters.as_str()).unwrap_or_default()
 }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use harness::agents::aids::{Polisher, Suggester};
-use harness::config::ExtensionsError;
 use harness::documents::DocumentReader;
 use harness::ids::ThreadId;
+use harness::memory::MemoryView;
 use harness::middlewares::summarization::Compactor;
 use harness::models::{ModelFacts, Pricing};
 use harness::runtime::runs::ThreadTtl;
 use harness::sandbox::{Fault, FileHome, LeftThread, ThreadFiles};
+use harness::uploads::UploadLimits;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 /// Which parts are switched on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,34 +35,6 @@ pub struct SuggestionsView {
     pub enabled: bool,
     /// At most so many, 1 to 5.
     pub max_suggestions: u8,
-}
-
-/// Long-term memory as clients may see it: no key of a provider is among it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct MemoryView {
-    /// Whether anything is remembered.
-    pub enabled: bool,
-    /// `middleware` or `tool`.
-    pub mode: &'static str,
-    /// Whether agents read memories.
-    pub injection_enabled: bool,
-    /// Seconds a shutdown waits for pending memories.
-    pub shutdown_flush_timeout_seconds: f64,
-    /// The implementation.
-    pub manager_class: String,
-    /// Figures of the implementation.
-    pub backend_config: Map<String, Value>,
-}
-
-/// What may be uploaded, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct UploadLimits {
-    /// Files per request.
-    pub max_files: u32,
-    /// Bytes per file.
-    pub max_file_size: u64,
-    /// Bytes per request.
-    pub max_total_size: u64,
 }
 
 /// The configuration as clients may see it, asked for at each request so that a reload shows at once.
@@ -99,42 +71,6 @@ pub trait AidsView: Send + Sync + fmt::Debug {
     fn suggester(&self) -> Option<Suggester>;
     /// Rewrites drafts.
     fn polisher(&self) -> Option<Polisher>;
-}
-
-/// A change of the configured MCP servers.
-pub type McpChange = Box<dyn FnOnce(&mut Map<String, Value>) -> Result<(), McpPortError> + Send>;
-
-/// Why the MCP servers could not be read or changed. The texts are for clients.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum McpPortError {
-    /// The change was not allowed.
-    #[error("{0}")]
-    Refused(String),
-    /// There is no such server.
-    #[error("{0}")]
-    Unknown(String),
-    /// The file cannot be used.
-    #[error("{0}")]
-    Failed(String),
-}
-
-impl From<ExtensionsError> for McpPortError {
-    fn from(error: ExtensionsError) -> Self {
-        Self::Failed(error.to_string())
-    }
-}
-
-/// The configured MCP servers, as they are written: with `$VARIABLE`s and secrets.
-#[async_trait]
-pub trait McpPort: Send + Sync + fmt::Debug {
-    /// All of them, by name.
-    async fn servers(&self) -> Result<Map<String, Value>, McpPortError>;
-    /// Changes them, whole or not at all, and gives what is stored then.
-    async fn change(&self, change: McpChange) -> Result<Map<String, Value>, McpPortError>;
-    /// Ends all conversations with them and forgets what tools they have.
-    async fn reset(&self);
-    /// The programs that may be configured over HTTP.
-    fn launchers(&self) -> Vec<String>;
 }
 
 /// The figures of this process.

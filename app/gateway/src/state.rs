@@ -11,6 +11,7 @@ use deerflow_domain::usage::UsageStore;
 use harness::agents::custom::CustomAgents;
 use harness::clock::Clock;
 use harness::ids::IdSource;
+use harness::mcp::settings::McpPort;
 use harness::memory::Memories;
 use harness::models::Till;
 use harness::runtime::agent::AgentResolver;
@@ -24,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::Access;
 use crate::health::Health;
 use crate::metrics::Counted;
-use crate::ports::{AidsView, CatalogView, McpPort, MetricsView, ThreadFilesPort};
+use crate::ports::{AidsView, CatalogView, MetricsView, ThreadFilesPort};
 use crate::visitors::Visitors;
 use crate::webhooks::WebhookPolicy;
 

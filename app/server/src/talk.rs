@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use deerflow_domain::threads::{ThreadSearch, ThreadStore};
-use harness::client::Client;
 use harness::config::LogLevel;
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::{DEFAULT_USER_ID, Owner};
@@ -66,7 +65,7 @@ async fn talk(app: &App, args: &ChatArgs, stops: &mut mpsc::Receiver<()>) -> any
         (None, false) => app.gateway.ids.thread_id(),
     };
     let mut chat = Chat {
-        client: Client::new(app.runs.clone()),
+        client: app.client.clone(),
         thread,
         ids: &*app.gateway.ids,
         lines: lines(args.message.is_empty()),

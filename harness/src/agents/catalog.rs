@@ -20,6 +20,9 @@ pub trait AgentSource: Send + Sync + fmt::Debug + 'static {
 
     /// The agent for a run of the bound actor with these options, assembled before or now.
     async fn agent(&self, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant>;
+
+    /// Lets go of what was assembled; runs under way keep theirs.
+    fn forget(&self) {}
 }
 
 /// The same agent for every run, whatever its options.
@@ -67,6 +70,10 @@ impl AgentResolver for StaticResolver {
             None if !is_name(assistant) => Err(UnknownAssistant::InvalidName(assistant.chars().take(80).collect())),
             None => Err(UnknownAssistant::NotFound(assistant.to_owned())),
         }
+    }
+
+    fn forget(&self) {
+        self.sources.values().for_each(|source| source.forget());
     }
 
     async fn list(&self) -> Vec<AssistantInfo> {

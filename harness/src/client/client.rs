@@ -6,10 +6,13 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use indexmap::IndexMap;
 
+use super::builder::ClientBuilder;
 use super::conversation::Conversation;
 use super::error::ClientError;
+use super::installation::Installation;
 use super::options::ChatOptions;
 use crate::agents::lead::LEAD_AGENT;
+use crate::config::AppConfig;
 use crate::ids::{RunId, ThreadId};
 use crate::messages::{Content, Message};
 use crate::runtime::runs::{CancelAction, RunConfig, RunSpec, RunsFacade, StreamMode};
@@ -21,15 +24,21 @@ const HEARTBEAT: Duration = Duration::from_secs(60);
 /// ([`actor_context`](crate::runtime::actor_context)). Clones share the runtime.
 #[derive(Debug, Clone)]
 pub struct Client {
-    runs: Arc<RunsFacade>,
+    pub(super) runs: Arc<RunsFacade>,
     assistant: String,
     options: ChatOptions,
+    pub(super) installation: Installation,
 }
 
 impl Client {
     /// A client of this runtime's lead agent.
     pub fn new(runs: Arc<RunsFacade>) -> Self {
-        Self { runs, assistant: LEAD_AGENT.to_owned(), options: ChatOptions::default() }
+        Self { runs, assistant: LEAD_AGENT.to_owned(), options: ChatOptions::default(), installation: Installation::default() }
+    }
+
+    /// A client over a runtime of its own, which is put together from a configuration.
+    pub fn builder(config: impl Into<Arc<AppConfig>>) -> ClientBuilder {
+        ClientBuilder::new(config)
     }
 
     /// Asks another assistant.
@@ -44,6 +53,24 @@ impl Client {
     pub fn options(mut self, options: ChatOptions) -> Self {
         self.options = options;
         self
+    }
+
+    /// Reaches what the installation has beside its runs.
+    #[must_use]
+    pub fn installation(mut self, installation: Installation) -> Self {
+        self.installation = installation;
+        self
+    }
+
+    /// The runtime's verbs, for what a client has no method for.
+    pub fn runs(&self) -> &Arc<RunsFacade> {
+        &self.runs
+    }
+
+    /// Has agents put together anew for the runs that begin from now on. Whatever changes an agent does that by itself: the options, the
+    /// user's agents and skills, the tools of servers.
+    pub fn reset_agent(&self) {
+        self.runs.parts().agents.forget();
     }
 
     /// Says something on a thread, which is made when it is new, and follows what comes of it.

@@ -1,31 +1,74 @@
-//! The embedded client: conversations with the agents of a runtime, in this process and without HTTP.
+//! The embedded client: conversations with the agents of a runtime, and what the gateway answers beside them, in this process and
+//! without HTTP.
 //!
-//! ```no_run
-//! # async fn example(runs: std::sync::Arc<deerflow_harness::runtime::runs::RunsFacade>) -> Result<(), Box<dyn std::error::Error>> {
+//! A [`Client`] is made from a configuration, or over a runtime that is there ([`Client::new`] and an [`Installation`]). It acts for
+//! the bound actor, or for the default user. Its answers are the values that the gateway's JSON is made of.
+//!
+//! ```
 //! use deerflow_harness::client::Client;
+//! use deerflow_harness::config::AppConfig;
 //! use deerflow_harness::ids::ThreadId;
+//! use deerflow_harness::models::ScriptedModel;
 //!
-//! let client = Client::new(runs);
+//! # async fn example(home: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
+//! // A configuration without models, so one of ours; the scripted one does what the message tells it to.
+//! let client = Client::builder(AppConfig::default())
+//!     .home(home)
+//!     .model(std::sync::Arc::new(ScriptedModel::default()))
+//!     .plan_mode(true)
+//!     .build()?;
 //! let thread = ThreadId::parse("a-conversation")?;
-//! println!("{}", client.chat("What is the capital of France?", &thread).await?);
+//!
+//! std::fs::write(home.join("notes.txt"), "buy milk")?;
+//! let uploaded = client.upload_files(&thread, &[home.join("notes.txt")]).await?;
+//! assert_eq!(uploaded.files[0].virtual_path, "/mnt/user-data/uploads/notes.txt");
+//! assert_eq!(client.chat("then say It is about milk.", &thread).await?, "It is about milk.");
+//!
+//! let (bytes, media_type) = client.get_artifact(&thread, &uploaded.files[0].virtual_path).await?;
+//! assert_eq!((&*bytes, &*media_type), (&b"buy milk"[..], "text/plain; charset=utf-8"));
+//! assert!(client.list_skills(true).await?.skills.is_empty());
 //! # Ok(())
 //! # }
+//! # let home = std::env::temp_dir().join(format!("deerflow-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&home).unwrap();
+//! # let runtime = tokio::runtime::Runtime::new().unwrap();
+//! # runtime.block_on(example(&home)).unwrap();
+//! # std::fs::remove_dir_all(&home).unwrap();
 //! ```
 
+mod artifacts;
+mod builder;
+mod catalog;
 #[expect(clippy::module_inception, reason = "the client is what this module is about")]
 mod client;
 mod conversation;
 mod error;
 mod event;
+mod host_file;
+mod installation;
+#[cfg(feature = "mcp")]
+mod mcp;
+mod memory;
 mod options;
+mod skills;
 mod telling;
+mod uploads;
 
+pub use artifacts::LARGEST_ARTIFACT;
+pub use builder::ClientBuilder;
 pub use client::Client;
 pub use conversation::Conversation;
 pub use error::ClientError;
 pub use event::{EventKind, StreamEvent};
+pub use installation::Installation;
 pub use options::ChatOptions;
 
+#[cfg(test)]
+#[path = "answers_tests.rs"]
+mod answers_tests;
+#[cfg(test)]
+#[path = "builder_tests.rs"]
+mod builder_tests;
 #[cfg(test)]
 #[path = "client_tests.rs"]
 mod tests;

@@ -1,6 +1,6 @@
 //! `memory`: what is remembered about a user across conversations.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
 use super::open_keys::OpenKeys;
@@ -48,7 +48,7 @@ impl MemoryConfig {
 }
 
 /// Who writes memories.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum MemoryMode {

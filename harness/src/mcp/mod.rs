@@ -5,6 +5,7 @@
 //! own tools.
 
 mod catalog;
+mod configured;
 mod error;
 mod http;
 mod names;
@@ -13,12 +14,14 @@ mod pool;
 mod result;
 mod server;
 mod session;
+pub mod settings;
 mod spec;
 mod sse;
 mod tool;
 mod toolbox;
 mod transport;
 
+pub use configured::{ConfiguredMcp, LAUNCHERS, McpPlace};
 pub use oauth::OAuthSpec;
 pub use spec::{HttpKind, Link, Secrets, ServerSpec, SpecError};
 pub use toolbox::{McpConfig, McpSurroundings, McpToolbox, McpUnavailable};

@@ -6,22 +6,26 @@
 
 mod dialogue;
 mod document;
+mod import;
 mod learn;
 mod memories;
 mod merge;
 mod render;
 mod rules;
+mod shown;
 mod store;
 mod volatile;
 mod worker;
 
 pub use dialogue::Dialogue;
 pub use document::{Fact, FactSource, MemoryDocument, Note, QUARANTINED};
+pub use import::{ImportIssue, MOST_FACT_CHARS, import_issues};
 pub use learn::{Learned, LearnedFact, LearnedNote, Learner};
 pub use memories::{FactChange, Memories, MemoryError};
 pub use merge::merge;
 pub use render::render;
 pub use rules::MemoryRules;
+pub use shown::{MemoryStatus, MemoryView};
 pub use store::{MemoryScope, MemoryStore, Noted, Stored};
 pub use volatile::VolatileMemoryStore;
 pub use worker::MemoryWorker;

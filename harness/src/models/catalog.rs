@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::factory::{self, Parts};
 use super::fallback::WithFallbacks;
@@ -11,7 +11,7 @@ use super::{ChatModel, ModelEntry, ModelError, ModelErrorKind};
 use crate::clock::Clock;
 
 /// What anybody may know of an entry: never a key, never an address.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelFacts {
     /// What runs ask for.
     pub name: String,

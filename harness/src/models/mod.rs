@@ -39,6 +39,7 @@ pub mod openai;
 #[cfg(feature = "providers")]
 mod responses;
 pub mod scripted;
+mod shown;
 
 pub use aside::{AsideAnswer, AsideModels, Asker, Question};
 pub(crate) use aside::{json_object, visible};
@@ -53,5 +54,6 @@ pub use pricing::Pricing;
 pub use request::{ModelRequest, ToolSchema};
 pub use retry::{Answering, Retry, RetryNotice, RetryPolicy, stream_with_retry};
 pub use scripted::ScriptedModel;
+pub use shown::{ModelList, TokenUsageView};
 pub use till::{ASIDE_USAGE, Tab, Till};
 pub use tokens::TokenFamily;

@@ -7,7 +7,9 @@ mod faults;
 mod find;
 mod lines;
 
-pub(crate) use child::{ChildTree, Place, Streams};
+#[cfg(feature = "acp")]
+pub(crate) use child::Streams;
+pub(crate) use child::{ChildTree, Place};
 pub(crate) use complaints::{Errors, Hidden};
 #[cfg(feature = "acp")]
 pub(crate) use faults::Allowance;

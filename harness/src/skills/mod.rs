@@ -13,9 +13,11 @@ mod history;
 mod library;
 pub mod policy;
 mod scan;
+mod shown;
 mod skill;
 
 pub use error::SkillError;
 pub use history::{HistoryEntry, Revision};
 pub use library::{SkillPlaces, Skills};
-pub use skill::{Category, SKILL_FILE, Skill, SkillChoice, is_skill_name};
+pub use shown::{SkillInstalled, SkillList, SkillView};
+pub use skill::{ARCHIVE_ENDING, Category, SKILL_FILE, Skill, SkillChoice, is_skill_name};

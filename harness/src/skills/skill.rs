@@ -1,6 +1,6 @@
 //! A skill as it is known, and which of them an agent may have.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::frontmatter::Frontmatter;
 use crate::sandbox::virtual_paths::SKILLS;
@@ -8,11 +8,13 @@ use crate::sandbox::{ShelvedFolder, VirtualPath};
 
 /// The file that makes a folder a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
+/// What archives with skills are called.
+pub const ARCHIVE_ENDING: &str = ".skill";
 /// The longest name of a skill that users bring along.
 const MAX_NAME_CHARS: usize = 64;
 
 /// Where a skill comes from. Of two with one name the later kind is the one that is had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Category {
     /// It comes with the installation.

@@ -41,7 +41,7 @@ pub(super) const RESTRICTED: &[(&str, &[&str])] = &[
 pub(super) const LAYERS: &[&[&str]] = &[
     &["messages", "state", "ids", "clock", "config", "net"],
     &["runtime"],
-    &["models", "tools", "sandbox", "memory", "skills", "programs", "mcp", "acp", "guardrails", "documents"],
+    &["models", "tools", "sandbox", "memory", "skills", "programs", "mcp", "acp", "guardrails", "documents", "uploads", "artifacts"],
     &["middlewares", "agents", "subagents"],
     &["flow"],
     &["client"],

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use harness::models::{ModelList, TokenUsageView};
 use harness::runtime::actor_context::Owner;
 use serde_json::{Value, json};
 
@@ -11,7 +12,8 @@ use crate::extract::Ids;
 
 /// `GET /models`.
 pub(crate) async fn models(State(state): App) -> Json<Value> {
-    Json(json!({ "models": state.info.models(), "token_usage": { "enabled": state.info.features().token_usage } }))
+    let token_usage = TokenUsageView { enabled: state.info.features().token_usage };
+    Json(json!(ModelList { models: state.info.models(), token_usage }))
 }
 
 /// `GET /models/{name}`.

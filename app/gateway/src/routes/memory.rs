@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use harness::memory::{Fact, FactChange, MemoryDocument, MemoryError, MemoryScope};
+use harness::memory::{FactChange, ImportIssue, MOST_FACT_CHARS, MemoryDocument, MemoryError, MemoryScope, MemoryStatus, import_issues};
 use harness::runtime::actor_context::effective_user_id;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -10,14 +10,6 @@ use serde_json::{Value, json};
 use super::{Answer, App};
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids};
-
-/// The longest fact, and the most of them, that come from outside.
-const MOST_FACT_CHARS: usize = 10_000;
-const MOST_FACTS: usize = 1_000;
-/// The longest of what only names something, or says when.
-const MOST_LABEL_CHARS: usize = 200;
-/// The longest note.
-const MOST_NOTE_CHARS: usize = 20_000;
 
 /// The whole document; also for the export.
 pub(crate) async fn get(State(state): App) -> Answer {
@@ -60,7 +52,9 @@ pub(crate) async fn import(State(state): App, Body(mut body): Body) -> Answer {
         Ok(document) => document,
         Err(error) => body.refuse("value_error", "facts", format!("Input should be a memory: {error}"), &given).unwrap_or_default(),
     };
-    check(&document, &mut body);
+    for ImportIssue { kind, field, message } in import_issues(&document) {
+        body.refuse::<()>(kind, field, message, &Value::Null);
+    }
     body.finish()?;
     answer(state.memories.replace(&scope(), document).await)
 }
@@ -70,7 +64,7 @@ pub(crate) async fn config(State(state): App) -> Answer {
 }
 
 pub(crate) async fn status(State(state): App) -> Answer {
-    Ok(Json(json!({ "config": state.info.memory(), "data": state.memories.read(&scope()).await?.document })))
+    Ok(Json(json!(MemoryStatus { config: state.info.memory(), data: state.memories.read(&scope()).await?.document })))
 }
 
 /// The signed-in user's.
@@ -113,48 +107,4 @@ fn confidence(body: &mut Fields) -> Option<f64> {
         Some(number) => Some(number),
         None => body.refuse("float_type", "confidence", "Input should be a number from 0 to 1", &given),
     }
-}
-
-/// Refuses what would not be a memory although it has its shape.
-fn check(document: &MemoryDocument, body: &mut Fields) {
-    let (user, history) = (&document.user, &document.history);
-    let of_user = [&user.work_context, &user.personal_context, &user.top_of_mind];
-    let of_past = [&history.recent_months, &history.earlier_context, &history.long_term_background];
-    if of_user.into_iter().chain(of_past).any(|note| !fits(&note.summary, MOST_NOTE_CHARS) || !is_label(&note.updated_at)) {
-        let limits = format!("A note has at most {MOST_NOTE_CHARS} characters, and its updatedAt {MOST_LABEL_CHARS}");
-        let _none: Option<()> = body.refuse("string_too_long", "user", limits, &Value::Null);
-    }
-    for (key, label) in [("version", &document.version), ("lastUpdated", &document.last_updated)] {
-        if !is_label(label) {
-            let limit = format!("String should have at most {MOST_LABEL_CHARS} characters");
-            let _none: Option<()> = body.refuse("string_too_long", key, limit, &Value::Null);
-        }
-    }
-    if document.facts.len() > MOST_FACTS {
-        let _none: Option<()> = body.refuse("too_long", "facts", format!("List should have at most {MOST_FACTS} items"), &Value::Null);
-    }
-    if let Some(at) = document.facts.iter().position(|fact| !is_fact(fact)) {
-        let needs = format!(
-            "Fact {at} needs a content of at most {MOST_FACT_CHARS} characters and a confidence from 0 to 1; its id, category, status and \
-             dates have at most {MOST_LABEL_CHARS} characters each, and all else {MOST_FACT_CHARS}"
-        );
-        let _none: Option<()> = body.refuse("value_error", "facts", needs, &Value::Null);
-    }
-}
-
-fn is_fact(fact: &Fact) -> bool {
-    let mut labels = [&fact.id, &fact.category, &fact.created_at].into_iter().chain(&fact.status).chain(&fact.updated_at);
-    let beside = json!([fact.source, fact.source_error, fact.extra]).to_string();
-    !fact.content.trim().is_empty()
-        && (0.0..=1.0).contains(&fact.confidence)
-        && labels.all(|label| is_label(label))
-        && [&fact.content, &beside].into_iter().all(|text| fits(text, MOST_FACT_CHARS))
-}
-
-fn is_label(text: &str) -> bool {
-    fits(text, MOST_LABEL_CHARS)
-}
-
-fn fits(text: &str, most: usize) -> bool {
-    text.chars().count() <= most
 }

@@ -5,7 +5,7 @@ use axum::extract::State;
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::effective_user_id;
 use harness::sandbox::{Fault, VirtualPath};
-use harness::skills::{Category, Skill};
+use harness::skills::{ARCHIVE_ENDING, Category, Skill, SkillInstalled, SkillList, SkillView};
 use serde_json::{Value, json};
 
 use super::{Answer, App};
@@ -15,17 +15,15 @@ use crate::extract::{Body, Fields, Ids};
 
 /// What somebody reads who may not do this.
 const ADMINS_ONLY: &str = "Admin privileges required to manage skills.";
-/// What archives with skills are called.
-const ENDING: &str = ".skill";
 
 /// All that the user has.
 pub(crate) async fn list(State(state): App) -> Answer {
     let skills = state.skills.list(&effective_user_id()).await?;
-    Ok(Json(json!({ "skills": skills.iter().map(shown).collect::<Vec<_>>() })))
+    Ok(Json(json!(skills.iter().collect::<SkillList>())))
 }
 
 pub(crate) async fn get(State(state): App, ids: Ids) -> Answer {
-    Ok(Json(shown(&state.skills.get(&effective_user_id(), ids.text("name")).await?)))
+    Ok(Json(json!(SkillView::from(&state.skills.get(&effective_user_id(), ids.text("name")).await?))))
 }
 
 /// Switches a skill.
@@ -36,7 +34,7 @@ pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> An
     }
     let enabled = body.flag("enabled").unwrap_or_default();
     body.finish()?;
-    Ok(Json(shown(&state.skills.switch(&effective_user_id(), ids.text("name"), enabled).await?)))
+    Ok(Json(json!(SkillView::from(&state.skills.switch(&effective_user_id(), ids.text("name"), enabled).await?))))
 }
 
 /// Installs an archive that lies among a thread's files.
@@ -55,8 +53,7 @@ pub(crate) async fn install(State(state): App, Body(mut body): Body) -> Answer {
         _ => error.into(),
     })?;
     let skill = state.skills.install(&user, archive).await?;
-    let message = format!("Skill '{}' installed successfully", skill.name());
-    Ok(Json(json!({ "success": true, "skill_name": skill.name(), "message": message })))
+    Ok(Json(json!(SkillInstalled::from(&skill))))
 }
 
 /// Reads everything anew.
@@ -71,7 +68,7 @@ pub(crate) async fn list_own(State(state): App) -> Answer {
     require_admin(ADMINS_ONLY)?;
     let mut skills = state.skills.list(&effective_user_id()).await?;
     skills.retain(|skill| skill.category == Category::Custom);
-    Ok(Json(json!({ "skills": skills.iter().map(shown).collect::<Vec<_>>() })))
+    Ok(Json(json!(skills.iter().collect::<SkillList>())))
 }
 
 pub(crate) async fn get_own(State(state): App, ids: Ids) -> Answer {
@@ -115,25 +112,14 @@ fn index(body: &mut Fields) -> Option<i64> {
 
 fn archive_path(raw: &str) -> Result<VirtualPath, ApiError> {
     let path = VirtualPath::parse(raw).map_err(|error| ApiError::BadRequest(error.to_string()))?;
-    if path.file_name().ends_with(ENDING) {
+    if path.file_name().ends_with(ARCHIVE_ENDING) {
         return Ok(path);
     }
-    Err(ApiError::BadRequest(format!("File must have the extension {ENDING}")))
-}
-
-fn shown(skill: &Skill) -> Value {
-    json!({
-        "name": skill.name(),
-        "description": skill.head.description,
-        "license": skill.head.license,
-        "category": skill.category,
-        "enabled": skill.enabled,
-        "editable": skill.is_editable(),
-    })
+    Err(ApiError::BadRequest(format!("File must have the extension {ARCHIVE_ENDING}")))
 }
 
 fn with_text((skill, text): (Skill, String)) -> Value {
-    let mut value = shown(&skill);
+    let mut value = json!(SkillView::from(&skill));
     value["content"] = text.into();
     value
 }

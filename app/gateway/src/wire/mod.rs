@@ -24,18 +24,6 @@ pub use thread::{ThreadFacts, end_error_json, thread_json, ttl_json};
 
 use serde_json::{Map, Value};
 
-/// A name as one segment of a URL, everything but unreserved characters escaped.
-pub fn percent_encoded(name: &str) -> String {
-    let mut encoded = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'_' | b'-' | b'~' => encoded.push(char::from(byte)),
-            other => encoded.push_str(&format!("%{other:02X}")),
-        }
-    }
-    encoded
-}
-
 /// Only the selected fields of an object; no selection means all.
 pub fn select(value: Value, fields: &[String]) -> Value {
     match value {

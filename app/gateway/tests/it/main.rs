@@ -8,6 +8,7 @@ mod assistants;
 mod bad_input;
 mod console;
 mod crons;
+mod embedded;
 mod feed;
 mod feedback;
 mod goals;

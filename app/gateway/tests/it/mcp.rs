@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use deerflow_domain::api_keys::{Rights, issue};
-use deerflow_gateway::ports::{McpChange, McpPort, McpPortError};
 use harness::clock::{Clock, SystemClock};
+use harness::mcp::settings::{McpChange, McpPort, McpPortError};
 use parking_lot::Mutex;
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};

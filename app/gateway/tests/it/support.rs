@@ -12,21 +12,19 @@ use deerflow_domain::items::{Items, MemoryItemStore, TtlPolicy};
 use deerflow_domain::memory::MemoryAssistantStore;
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::access::{Access, KeyRule};
-use deerflow_gateway::ports::{
-    AidsView, CatalogView, FeatureView, MemoryView, MetricsView, SuggestionsView, ThreadFilesError, ThreadFilesPort, UploadLimits,
-};
+use deerflow_gateway::ports::{AidsView, CatalogView, FeatureView, MetricsView, SuggestionsView, ThreadFilesError, ThreadFilesPort};
 use deerflow_gateway::visitors::{Hosts, Visitors};
 use deerflow_gateway::webhooks::WebhookPolicy;
 use harness::agents::aids::{Polisher, Suggester};
 use harness::agents::custom::MemoryCustomAgents;
 use harness::clock::{Clock, ManualClock, SystemClock};
-use harness::config::{ExtensionsFile, OpenKeys, SummarizationConfig};
+use harness::config::{AppConfig, ExtensionsFile, OpenKeys, SummarizationConfig};
 use harness::documents::DocumentReader;
 use harness::ids::{IdSource, SystemIds, ThreadId};
-use harness::memory::{Memories, VolatileMemoryStore};
+use harness::memory::{Memories, MemoryView, VolatileMemoryStore};
 use harness::messages::Message;
 use harness::middlewares::summarization::Compactor;
-use harness::models::{AsideModels, ModelCatalog, ModelEntry, ModelFacts, Pricing, RetryPolicy};
+use harness::models::{AsideModels, ModelCatalog, ModelEntry, ModelFacts, ModelList, Pricing, RetryPolicy};
 use harness::runtime::agent::{
     Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart, AgentStream, AssistantInfo, ModelCallRecord,
     RunContext, StepEvent, StopKind, UnknownAssistant,
@@ -37,6 +35,7 @@ use harness::runtime::tasks::Tasks;
 use harness::sandbox::{FileHome, FileLimits, LeftThread, ThreadFiles};
 use harness::skills::{SkillPlaces, Skills};
 use harness::state::StateUpdate;
+use harness::uploads::UploadLimits;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -113,6 +112,15 @@ impl AgentResolver for OneAgent {
     }
 }
 
+/// The configuration as far as tests look at it.
+pub(crate) fn config() -> AppConfig {
+    let config = json!({
+        "models": [{ "name": "fake", "use": "scripted", "model": "fake-1", "display_name": "Fake" }],
+        "uploads": { "auto_convert_documents": true },
+    });
+    serde_json::from_value(config).expect("a configuration")
+}
+
 #[derive(Debug, Default)]
 struct Catalog {
     agents_api: bool,
@@ -121,14 +129,7 @@ struct Catalog {
 
 impl CatalogView for Catalog {
     fn models(&self) -> Vec<ModelFacts> {
-        vec![ModelFacts {
-            name: "fake".to_owned(),
-            model: "fake-1".to_owned(),
-            display_name: Some("Fake".to_owned()),
-            description: None,
-            supports_thinking: false,
-            supports_reasoning_effort: false,
-        }]
+        ModelList::from(&config()).models
     }
 
     fn features(&self) -> FeatureView {
@@ -140,14 +141,7 @@ impl CatalogView for Catalog {
     }
 
     fn memory(&self) -> MemoryView {
-        MemoryView {
-            enabled: true,
-            mode: "middleware",
-            injection_enabled: true,
-            shutdown_flush_timeout_seconds: 30.0,
-            manager_class: "deermem".to_owned(),
-            backend_config: Map::new(),
-        }
+        MemoryView::from(&config().memory)
     }
 
     fn pricing(&self, model: &str) -> Option<Pricing> {
@@ -160,7 +154,7 @@ impl CatalogView for Catalog {
     }
 
     fn uploads(&self) -> UploadLimits {
-        UploadLimits { max_files: 10, max_file_size: 52_428_800, max_total_size: 104_857_600 }
+        UploadLimits::from(&config().uploads)
     }
 }
 

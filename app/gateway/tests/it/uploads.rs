@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Gateway};
 
-const BOUNDARY: (&str, &str) = ("content-type", "multipart/form-data; boundary=XX");
+pub(crate) const BOUNDARY: (&str, &str) = ("content-type", "multipart/form-data; boundary=XX");
 
 /// A form with a part per (field, file name, content).
-fn form(parts: &[(&str, &str, &[u8])]) -> Vec<u8> {
+pub(crate) fn form(parts: &[(&str, &str, &[u8])]) -> Vec<u8> {
     let mut body = Vec::new();
     for (field, name, content) in parts {
         body.extend(format!("--XX\r\ncontent-disposition: form-data; name=\"{field}\"; filename=\"{name}\"\r\n\r\n").bytes());
@@ -120,7 +120,7 @@ async fn a_request_beyond_a_limit_leaves_nothing() {
 
 /// Reads documents that hold their own Markdown. What the user writes while it reads, it writes.
 #[derive(Debug, Default)]
-struct Plain {
+pub(crate) struct Plain {
     meanwhile: Mutex<Option<(FileHome, String, &'static str)>>,
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use harness::config::AppConfig;
+use harness::config::{AppConfig, ConfigSource};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -71,6 +71,12 @@ pub enum Reload {
 impl std::fmt::Debug for ConfigHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ConfigHandle").field("path", &self.inner.path).finish_non_exhaustive()
+    }
+}
+
+impl ConfigSource for ConfigHandle {
+    fn current(&self) -> Arc<AppConfig> {
+        Self::current(self)
     }
 }
 

@@ -1,6 +1,5 @@
 //! The assistants of an installation: assembled once per configuration, and anew when it changes.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,16 +9,16 @@ use harness::acp::{AcpSurroundings, InvokeAcpAgent};
 use harness::agents::StaticResolver;
 use harness::agents::conformance::{CONFORMANCE, ConformanceAgent};
 use harness::agents::custom::CustomAgents;
-use harness::agents::lead::{Guards, LEAD_AGENT, LeadAgentSpec, LeadAgents};
+use harness::agents::lead::{Guards, LEAD_AGENT, LeadAgentSpec, LeadAgents, USUAL_FILE_TOOLS, configured_models, file_tool, kind_of};
 use harness::clock::Clock;
 use harness::config::{AppConfig, ModelConfig, SandboxConfig, ToolConfig};
 use harness::memory::{Memories, MemoryRules};
-use harness::models::{AsideModels, BreakerPolicy, Breakers, ModelCatalog, ProviderKind, RetryPolicy};
+use harness::models::{AsideModels, ModelCatalog, ProviderKind};
 use harness::runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
 use harness::sandbox::{CommandSandbox, FileHome, Secrets};
 use harness::skills::Skills;
-use harness::tools::builtins::{Bash, Glob, Grep, Ls, PresentFiles, ReadFile, StrReplace, WriteFile};
-use harness::tools::web::{WebKit, name_of};
+use harness::tools::builtins::{Bash, PresentFiles};
+use harness::tools::web::WebKit;
 use harness::tools::{DynTool, ToolRegistry, ToolSource, erase};
 use parking_lot::Mutex;
 use secrecy::ExposeSecret;
@@ -103,34 +102,21 @@ impl ConfiguredAgents {
     }
 
     fn assemble(&self, config: Arc<AppConfig>) -> Assembled {
-        let models = AsideModels {
-            catalog: Arc::new(
-                ModelCatalog::from_config(&config.models, self.parts.clock.clone()).with_usual_places(config.llm_call.max_concurrent_calls),
-            ),
-            breakers: Arc::new(Breakers::new(BreakerPolicy::from(&config.circuit_breaker))),
-            retry: RetryPolicy::from(&config.llm_call),
-        };
+        let models = configured_models(&config, ModelCatalog::from_config(&config.models, self.parts.clock.clone()));
         let agents = self.agents(&config, &models);
         Assembled { config, models, agents }
     }
 
     fn agents(&self, config: &AppConfig, models: &AsideModels) -> StaticResolver {
         let lead = LeadAgentSpec {
-            retry: models.retry,
-            breakers: models.breakers.clone(),
             tools: self.tools(config),
-            tool_groups: groups(&config.tools),
             live_tools: Some(self.parts.live_tools.clone()),
-            tool_search: config.tool_search.clone(),
             custom: Some(self.parts.custom.clone()),
             files: Some(self.parts.files.clone()),
             skills: Some(self.parts.skills.clone()),
-            defers_skills: config.skills.deferred_discovery,
-            title: config.title.clone(),
             guards: self.guards(config),
-            summarization: config.summarization.clone(),
             memory: Some((self.parts.memories.clone(), MemoryRules::from(&config.memory))),
-            ..LeadAgentSpec::new(models.catalog.clone())
+            ..LeadAgentSpec::configured(config, models)
         };
         let agents = StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(lead));
         match (config.testing.conformance_agent, self.parts.testing) {
@@ -160,8 +146,8 @@ impl ConfiguredAgents {
             }
         }
         if config.tools.is_empty() {
-            for kind in ["ls", "read_file", "write_file", "str_replace"] {
-                tools.extend(self.file_tool(kind, config));
+            for kind in USUAL_FILE_TOOLS {
+                tools.extend(file_tool(kind, config, &self.parts.files));
             }
         }
         tools.add(erase(PresentFiles { home: self.parts.files.clone() }));
@@ -178,37 +164,11 @@ impl ConfiguredAgents {
     }
 
     fn add_file_tool(&self, kind: &str, entry: &ToolConfig, config: &AppConfig, tools: &mut ToolRegistry) {
-        match self.file_tool(kind, config) {
+        match file_tool(kind, config, &self.parts.files) {
             Some(tool) => tools.add(tool),
             None => tracing::warn!(tool = %entry.name, kind = %entry.implementation, "this build has no such tool; it is left out"),
         }
     }
-
-    fn file_tool(&self, kind: &str, config: &AppConfig) -> Option<Arc<dyn DynTool>> {
-        let home = self.parts.files.clone();
-        match kind {
-            "ls" => Some(erase(Ls { home, max_chars: config.sandbox.ls_output_max_chars })),
-            "glob" => Some(erase(Glob { home })),
-            "grep" => Some(erase(Grep { home })),
-            "read_file" => Some(erase(ReadFile { home, max_chars: config.sandbox.read_file_output_max_chars })),
-            "write_file" => Some(erase(WriteFile { home })),
-            "str_replace" => Some(erase(StrReplace { home })),
-            _ => None,
-        }
-    }
-}
-
-/// The tool of files or commands that a kind (`sandbox.ls`) or an older class path (`deerflow.sandbox.tools:ls_tool`) names.
-pub(super) fn kind_of(entry: &ToolConfig) -> &str {
-    let path = entry.implementation.as_str();
-    let older = path.split_once("sandbox.tools:").map(|(_, name)| name.trim_end_matches("_tool"));
-    older.or_else(|| path.strip_prefix("sandbox.")).unwrap_or(path)
-}
-
-/// The group of each tool, the first entry's where several name one. Agents know a tool by its kind, whatever its entry is called.
-fn groups(entries: &[ToolConfig]) -> HashMap<String, String> {
-    let known_as = |entry: &ToolConfig| name_of(&entry.implementation).unwrap_or_else(|| kind_of(entry)).to_owned();
-    entries.iter().rev().map(|entry| (known_as(entry), entry.group.clone())).collect()
 }
 
 #[async_trait]
@@ -220,31 +180,8 @@ impl AgentResolver for ConfiguredAgents {
     async fn list(&self) -> Vec<AssistantInfo> {
         self.assembled().agents.list().await
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tools_are_grouped_by_the_names_that_agents_know_them_by() {
-        let entry = serde_json::json!({ "name": "reader", "group": "files", "use": "deerflow.sandbox.tools:read_file_tool" });
-        let search = serde_json::json!({ "name": "find", "group": "web", "use": "deerflow.community.exa.tools:web_search_tool" });
-        let groups = groups(&[entry, search].map(|entry| serde_json::from_value(entry).unwrap()));
-        let expected = [("read_file", "files"), ("web_search", "web")].map(|(tool, group)| (tool.to_owned(), group.to_owned()));
-        assert_eq!(groups, HashMap::from(expected));
-    }
-
-    #[test]
-    fn kinds_and_older_paths_name_the_same_tools() {
-        let kind = |path: &str| {
-            let entry: ToolConfig = serde_json::from_value(serde_json::json!({ "name": "x", "group": "g", "use": path })).unwrap();
-            kind_of(&entry).to_owned()
-        };
-        assert_eq!(kind("sandbox.read_file"), "read_file");
-        assert_eq!(kind("deerflow.sandbox.tools:read_file_tool"), "read_file");
-        assert_eq!(kind("src.sandbox.tools:ls_tool"), "ls");
-        assert_eq!((kind("sandbox.bash"), kind("deerflow.sandbox.tools:bash_tool")), ("bash".to_owned(), "bash".to_owned()));
-        assert_eq!(kind("deerflow.community.tavily.tools:web_search_tool"), "deerflow.community.tavily.tools:web_search_tool");
+    fn forget(&self) {
+        self.assembled().agents.forget();
     }
 }

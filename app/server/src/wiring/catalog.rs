@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use deerflow_gateway::ports::{CatalogView, FeatureView, MemoryView, SuggestionsView, UploadLimits};
-use harness::config::MemoryMode;
+use deerflow_gateway::ports::{CatalogView, FeatureView, SuggestionsView};
 use harness::documents::DocumentReader;
-use harness::memory::MemoryRules;
-use harness::models::{ModelEntry, ModelFacts, Pricing};
+use harness::memory::MemoryView;
+use harness::models::{ModelFacts, ModelList, Pricing};
 use harness::runtime::runs::{Expiry, ThreadTtl};
-use serde_json::json;
+use harness::uploads::UploadLimits;
 
 use crate::config::ConfigHandle;
 
@@ -19,7 +18,7 @@ pub(super) struct ConfigCatalog(pub(super) ConfigHandle, pub(super) Option<Arc<d
 
 impl CatalogView for ConfigCatalog {
     fn models(&self) -> Vec<ModelFacts> {
-        self.0.current().models.iter().map(|model| ModelFacts::from(&ModelEntry::from(model))).collect()
+        ModelList::from(&*self.0.current()).models
     }
 
     fn features(&self) -> FeatureView {
@@ -35,24 +34,7 @@ impl CatalogView for ConfigCatalog {
     }
 
     fn memory(&self) -> MemoryView {
-        let config = self.0.current();
-        let section = &config.memory;
-        let rules = MemoryRules::from(section);
-        let figures = json!({
-            "debounce_seconds": rules.debounce.as_secs_f64(),
-            "model_name": rules.model,
-            "max_facts": rules.max_facts,
-            "fact_confidence_threshold": rules.least_confidence,
-            "max_injection_tokens": rules.max_injection_tokens,
-        });
-        MemoryView {
-            enabled: section.enabled,
-            mode: if section.mode == MemoryMode::Tool { "tool" } else { "middleware" },
-            injection_enabled: section.injection_enabled,
-            shutdown_flush_timeout_seconds: section.shutdown_flush_timeout_seconds,
-            manager_class: section.manager_class.clone(),
-            backend_config: figures.as_object().cloned().unwrap_or_default(),
-        }
+        MemoryView::from(&self.0.current().memory)
     }
 
     fn thread_ttl(&self) -> Option<ThreadTtl> {
@@ -69,12 +51,7 @@ impl CatalogView for ConfigCatalog {
     }
 
     fn uploads(&self) -> UploadLimits {
-        let config = self.0.current();
-        UploadLimits {
-            max_files: u32::try_from(config.uploads.max_files).unwrap_or(u32::MAX),
-            max_file_size: config.uploads.max_file_size,
-            max_total_size: config.uploads.max_total_size,
-        }
+        UploadLimits::from(&self.0.current().uploads)
     }
 
     fn documents(&self) -> Option<Arc<dyn DocumentReader>> {

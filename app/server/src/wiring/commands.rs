@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use harness::agents::lead::kind_of;
 use harness::config::{AppConfig, SandboxConfig};
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions, ProbeReport};
@@ -11,7 +12,6 @@ use harness::sandbox::command::host::HostCommandSandbox;
 use harness::sandbox::{CommandLimits, CommandSandbox, LimitedCommandSandbox, Mount};
 use secrecy::ExposeSecret;
 
-use super::agents::kind_of;
 use super::containers;
 use crate::config::{ConfigHandle, Environment, Settings, locate_extensions};
 

@@ -34,10 +34,11 @@ use deerflow_gateway::cron_runs::CronRuns;
 use deerflow_gateway::visitors::{Hosts, Visitors};
 use deerflow_gateway::webhooks::{SenderOptions, SigningKey, WebhookPolicy, WebhookSender};
 use harness::acp::AcpSurroundings;
+use harness::client::{Client, Installation};
 use harness::ids::{IdSource, SystemIds};
 use harness::memory::Memories;
 use harness::models::Till;
-use harness::runtime::runs::{RunsFacade, RuntimeParts};
+use harness::runtime::runs::{RunLimits, RunsFacade, RuntimeParts};
 use harness::runtime::stream_bridge::StreamBridge;
 use harness::runtime::tasks::{TaskKind, Tasks};
 use harness::sandbox::{FileHome, FileLimits, Mounts};
@@ -63,6 +64,8 @@ pub enum Role {
 pub struct App {
     /// The verbs of runs.
     pub runs: Arc<RunsFacade>,
+    /// The same verbs, and what else the installation has, for this process.
+    pub client: Client,
     /// What handlers reach.
     pub gateway: Arc<GatewayState>,
     /// The road to viewers.
@@ -131,7 +134,7 @@ impl App {
                 ids: ids.clone(),
                 tasks: tasks.clone(),
             },
-            limits::of(&now),
+            RunLimits::from(&*now),
         ));
         let policy = WebhookPolicy { allow_private: now.webhooks.allow_private };
         let key = now.webhooks.secret.as_ref().map(SigningKey::new).transpose().context("`webhooks.secret` cannot be used")?;
@@ -161,6 +164,16 @@ impl App {
         let till = Till { events: stores.events.clone(), ledger: stores.usage.clone(), clock: clock.clone(), ids: ids.clone() };
         let lessons = Tasks::new();
         memories::follow(memories.clone(), stores.checkpoints.clone(), agents.clone(), till, &lessons, tasks.token().clone());
+        let reader = documents::reader();
+        let installation = Installation {
+            config: Some(Arc::new(config.clone())),
+            files: Some(files.clone()),
+            documents: reader.clone(),
+            skills: Some(skills.clone()),
+            memories: Some(memories.clone()),
+            mcp: Some(mcp.clone()),
+        };
+        let client = Client::new(runs.clone()).installation(installation);
         let metrics = Metrics::start();
         tasks.spawn(TaskKind::Service, "metrics", metrics.clone().keep_summed(tasks.token().clone()));
         let gateway = Arc::new(GatewayState {
@@ -184,7 +197,7 @@ impl App {
             requests: stores.requests,
             assistants: agents.clone(),
             aids: agents,
-            info: Arc::new(catalog::ConfigCatalog(config.clone(), documents::reader())),
+            info: Arc::new(catalog::ConfigCatalog(config.clone(), reader)),
             files: Arc::new(FilesAndServers { files, mcp: mcp.clone() }),
             mcp,
             outbox: stores.webhooks,
@@ -201,7 +214,7 @@ impl App {
             let scheduler = Scheduler::new(stores.crons, Arc::new(CronRuns::new(gateway.clone())), clock);
             tasks.spawn(TaskKind::Service, "cron scheduler", scheduler.run(tasks.token().clone()));
         }
-        Ok(Self { runs, gateway, bridge, tasks, lessons, store_tasks })
+        Ok(Self { runs, client, gateway, bridge, tasks, lessons, store_tasks })
     }
 }
 

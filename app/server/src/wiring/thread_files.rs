@@ -5,9 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use deerflow_gateway::ports::{ThreadFilesError, ThreadFilesPort};
 use harness::ids::ThreadId;
+use harness::mcp::ConfiguredMcp;
 use harness::sandbox::{FileHome, LeftThread, ThreadFiles};
-
-use super::mcp::ConfiguredMcp;
 
 /// The files of threads. With a thread's files its conversations go, whose programs would write there.
 #[derive(Debug)]

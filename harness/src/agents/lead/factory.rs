@@ -295,6 +295,10 @@ impl AgentSource for LeadAgents {
         built.insert(key, agent.clone());
         Ok(agent)
     }
+
+    fn forget(&self) {
+        self.built.lock().clear();
+    }
 }
 
 /// The agent of this key, which is the last to go from now on.

@@ -24,8 +24,7 @@ impl AgentSkills {
         let Some(skills) = &spec.skills else { return Self::default() };
         let choice = match &persona.agent.skills {
             _ if options.bootstrap => SkillChoice::Only(vec![BOOTSTRAP.to_owned()]),
-            Some(names) => SkillChoice::Only(names.clone()),
-            None => SkillChoice::All,
+            names => spec.skill_choice.among(names.as_deref()),
         };
         let all = skills.list(&effective_user_id()).await.unwrap_or_else(|error| {
             tracing::error!(%error, "an agent goes on without skills");

@@ -10,7 +10,7 @@ use crate::memory::{Memories, MemoryRules};
 use crate::middlewares::Middleware;
 use crate::models::{AsideModels, Breakers, ModelCatalog, RetryPolicy};
 use crate::sandbox::FileHome;
-use crate::skills::Skills;
+use crate::skills::{SkillChoice, Skills};
 use crate::tools::{ToolRegistry, ToolSource};
 
 /// What lead agents are made of.
@@ -38,6 +38,8 @@ pub struct LeadAgentSpec {
     pub files: Option<FileHome>,
     /// Users' skills, when there are any.
     pub skills: Option<Skills>,
+    /// Which of them its agents may have, unless a custom agent names its own among these.
+    pub skill_choice: SkillChoice,
     /// Whether an agent is told the names of its skills alone, and looks the rest up.
     pub defers_skills: bool,
     /// How conversations are named.
@@ -67,6 +69,7 @@ impl LeadAgentSpec {
             custom: None,
             files: None,
             skills: None,
+            skill_choice: SkillChoice::All,
             defers_skills: false,
             title: TitleConfig::default(),
             guards: Guards::default(),

@@ -284,6 +284,9 @@ pub trait AgentResolver: Send + Sync + fmt::Debug {
 
     /// All assistants, in a stable order.
     async fn list(&self) -> Vec<AssistantInfo>;
+
+    /// Lets go of agents that were put together before, where any are kept; runs under way keep theirs.
+    fn forget(&self) {}
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::observer::RunObserver;
 use super::spec::Recovery;
 use super::store::{NodeStore, RunCommitStore, RunCreateStore, RunDeleteStore, RunEventStore, RunQueryStore, ToolLedger};
 use crate::clock::Clock;
+use crate::config::{AppConfig, RunRecovery};
 use crate::ids::IdSource;
 use crate::runtime::agent::AgentResolver;
 use crate::runtime::checkpoint::Checkpointer;
@@ -87,6 +88,26 @@ impl Default for RunLimits {
             idle: Duration::from_secs(10 * 60),
             stream_retention: Duration::from_secs(24 * 60 * 60),
             max_trace_chars: 10_240,
+        }
+    }
+}
+
+impl From<&AppConfig> for RunLimits {
+    fn from(config: &AppConfig) -> Self {
+        Self {
+            max_recursion_limit: config.max_recursion_limit,
+            wall_clock: config.runs.wall_clock_limit(),
+            lease: Duration::from_secs(config.run_ownership.lease_seconds),
+            recovery: match config.run_ownership.recovery {
+                RunRecovery::Resume => Recovery::Resume,
+                RunRecovery::Fail => Recovery::Fail,
+            },
+            max_attempts: config.run_ownership.max_attempts,
+            max_enqueued: config.runs.max_enqueued_per_thread,
+            idle: config.runs.idle_limit(),
+            stream_retention: Duration::from_secs(config.stream_bridge.stream_ttl_seconds),
+            max_trace_chars: config.run_events.max_trace_content,
+            ..Self::default()
         }
     }
 }

@@ -9,17 +9,14 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
+use harness::artifacts::{Artifact, ArtifactContent, FileKind, artifact_path};
 use harness::runtime::actor_context::effective_user_id;
-use harness::sandbox::{Fault, VirtualPath};
-use harness::skills::SkillError;
-use harness::skills::archive::{ArchiveError, EntryProblem, member};
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
 
 use super::body::file_body;
+use super::disposition::disposition;
 use super::hash::hash;
-use super::kind::{Kind, disposition};
-use super::path::{refused, virtual_path};
 use super::range::{Wanted, wanted};
 use super::tag::is_known;
 use crate::error::ApiError;
@@ -30,8 +27,6 @@ use crate::routes::{App, Reply};
 /// Files up to this size are tagged with the hash of their content, which the editor checks before it saves.
 const HASHED_UP_TO: u64 = 2 * 1024 * 1024;
 
-/// Where a path goes on within an archive.
-const IN_ARCHIVE: &str = ".skill/";
 /// Browsers keep what is shown of an archive for so long.
 const MEMBER_CACHE: &str = "private, max-age=300";
 const FILE_CACHE: &str = "private, no-cache";
@@ -41,19 +36,13 @@ const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resour
 pub(crate) async fn get(State(state): App, ids: Ids, query: Query, headers: HeaderMap) -> Reply {
     let thread = ids.thread()?;
     let download = query.flag("download")?.unwrap_or_default();
-    let path = virtual_path(ids.text("path"))?;
+    let path = artifact_path(ids.text("path"))?;
     require_thread(&state, &thread).await?;
     let files = state.files.thread(&effective_user_id(), &thread);
-    let found = match files.open_read(&path).await {
-        Ok((file, facts)) => Found::file(file, facts).await.map_err(broken)?,
-        Err(error) => match in_archive(&path).filter(|_| matches!(error.fault(), Some(Fault::NotFound | Fault::NotDirectory))) {
-            Some((archive, name)) => {
-                let (file, facts) = files.open_read(&archive).await.map_err(|error| refused(error, &path))?;
-                let content = member(file, &name).await.map_err(unshown)?;
-                Found::member(content.ok_or_else(|| not_in_archive(&name))?, facts)
-            }
-            None => return Err(refused(error, &path)),
-        },
+    let Artifact { content, facts } = Artifact::open(&files, &path).await?;
+    let found = match content {
+        ArtifactContent::File(file) => Found::file(file, facts).await.map_err(broken)?,
+        ArtifactContent::Member(content) => Found::member(content, facts),
     };
     let mut answer = found.answer(path.file_name(), download, &headers).await.map_err(broken)?;
     if state.visitors.has_origins() {
@@ -109,24 +98,6 @@ impl Found {
     }
 }
 
-/// The archive with a skill that a path leads into, and the name of the file in it.
-fn in_archive(path: &VirtualPath) -> Option<(VirtualPath, String)> {
-    let path = path.to_string();
-    let (archive, name) = path.split_once(IN_ARCHIVE)?;
-    Some((VirtualPath::parse(&format!("{archive}.skill")).ok()?, name.to_owned()))
-}
-
-fn not_in_archive(name: &str) -> ApiError {
-    ApiError::NotFound(format!("File '{name}' not found in skill archive"))
-}
-
-fn unshown(error: ArchiveError) -> ApiError {
-    match error {
-        ArchiveError::Entry { problem: EntryProblem::Large, .. } => ApiError::FileTooLarge(error.to_string()),
-        error => SkillError::from(error).into(),
-    }
-}
-
 /// The range that is asked for, unless it is a part of what the file no longer is.
 fn range<'a>(headers: &'a HeaderMap, tag: &str) -> Option<&'a str> {
     let current = headers.get(header::IF_RANGE).is_none_or(|known| known.as_bytes() == tag.as_bytes());
@@ -170,7 +141,7 @@ fn unsatisfiable(length: u64) -> Response {
 
 /// Headers about the file. The last three keep a browser from running anything in it, whatever its name says.
 fn about(name: &str, download: bool, tag: &str, cache: &'static str, facts: &Metadata) -> HeaderMap {
-    let kind = Kind::of(name);
+    let kind = FileKind::of(name);
     let modified: DateTime<Utc> = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH).into();
     HeaderMap::from_iter([
         (header::CONTENT_TYPE, text(&kind.media_type)),

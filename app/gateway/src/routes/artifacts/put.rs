@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use harness::artifacts::{ArtifactError, artifact_path, refused};
 use harness::runtime::actor_context::effective_user_id;
 use harness::runtime::runs::ThreadStatus;
 use harness::sandbox::pending_file::Durability;
@@ -9,7 +10,6 @@ use harness::sandbox::{Fault, FileError, Root, VirtualPath};
 use serde_json::json;
 
 use super::hash::hash;
-use super::path::{not_found, refused, virtual_path};
 use crate::error::ApiError;
 use crate::extract::{Body, Ids};
 use crate::reads::require_thread;
@@ -31,12 +31,12 @@ pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> An
     }
     body.finish()?;
     let record = require_thread(&state, &thread).await?;
-    let path = editable(virtual_path(ids.text("path"))?)?;
+    let path = editable(artifact_path(ids.text("path"))?)?;
     if record.status == ThreadStatus::Busy {
         return Err(ApiError::Conflict("Thread has a run in flight. Save after the run finishes.".to_owned()));
     }
     let files = state.files.thread(&effective_user_id(), &thread);
-    let before = files.stat(&path).await.map_err(|error| not_edited(error, &path))?.ok_or_else(|| not_found(&path))?;
+    let before = files.stat(&path).await.map_err(|error| not_edited(error, &path))?.ok_or_else(|| ArtifactError::not_found(&path))?;
     let size = content.len() as u64;
     if before.bytes.max(size) > EDITABLE_UP_TO {
         return Err(too_large());
@@ -63,7 +63,7 @@ fn not_edited(error: FileError, path: &VirtualPath) -> ApiError {
     match error.fault() {
         Some(Fault::NotUtf8 | Fault::Symlink | Fault::HardLinked) => not_editable(),
         Some(Fault::TooLarge { .. }) => too_large(),
-        _ => refused(error, path),
+        _ => refused(error, path).into(),
     }
 }
 

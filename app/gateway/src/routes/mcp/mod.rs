@@ -1,20 +1,14 @@
 //! `/mcp`: the servers that agents get tools from, for the installation's owner to read and change.
 
-mod allowed;
-mod package;
-mod secrets;
-mod shape;
-mod shown;
-
 use axum::Json;
 use axum::extract::State;
+use harness::mcp::settings::{McpPortError, McpServerList, ServerIssue, replace_servers, server_issues, switch_server};
 use serde_json::{Map, Value, json};
 
 use super::{Answer, App};
 use crate::access::require_admin;
-use crate::error::ApiError;
-use crate::extract::{Body, Ids, Query};
-use crate::ports::McpPortError;
+use crate::error::{ApiError, Issue};
+use crate::extract::{Body, Fields, Ids, Query};
 use crate::reads::require_thread;
 
 /// What is said to anybody else.
@@ -23,46 +17,29 @@ const OWNERS: &str = "Admin privileges required to manage MCP configuration.";
 /// `GET /mcp/config`.
 pub(crate) async fn get(State(state): App) -> Answer {
     require_admin(OWNERS)?;
-    answer(&state.mcp.servers().await?)
+    Ok(Json(json!(McpServerList::of(&state.mcp.servers().await?))))
 }
 
 /// `PUT /mcp/config`: the servers whole. What is hidden in an answer may come back as it was shown.
 pub(crate) async fn put(State(state): App, Body(mut body): Body) -> Answer {
     require_admin(OWNERS)?;
-    let new = shape::servers(&mut body);
+    let new = servers(&mut body);
     body.finish()?;
-    let launchers = state.mcp.launchers();
-    let changed = state.mcp.change(Box::new(move |stored| {
-        *stored = replaced(stored, new, &launchers).map_err(McpPortError::Refused)?;
-        Ok(())
-    }));
-    answer(&changed.await?)
+    Ok(Json(json!(replace_servers(&*state.mcp, new).await?)))
 }
 
-/// The fields that say which program a server is, besides its variables.
-const PROGRAM: [&str; 4] = ["command", "args", "cwd", "starts_in_workspace"];
-
-/// What an entry says in a field; an empty text or list says as much as none, and so does a switch that is off.
-fn said<'a>(entry: &'a Value, field: &str) -> Option<&'a Value> {
-    let is_blank = |value: &Value| match value {
-        Value::Null | Value::Bool(false) => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        _ => false,
-    };
-    entry.get(field).filter(|value| !is_blank(value))
-}
-
-/// The servers as they will be stored, or what is refused.
-fn replaced(stored: &Map<String, Value>, new: Map<String, Value>, launchers: &[String]) -> Result<Map<String, Value>, String> {
-    let restore = |(name, server): (String, Value)| {
-        let before = stored.get(&name);
-        let server = secrets::restored(server, before).map_err(|why| format!("{why} (server '{name}')"))?;
-        allowed::check(&name, &server, before, launchers)?;
-        Ok((name, server))
-    };
-    new.into_iter().map(restore).collect()
+/// The servers of a body.
+fn servers(body: &mut Fields) -> Map<String, Value> {
+    const FIELD: &str = "mcp_servers";
+    if body.value(FIELD).is_none() {
+        body.missing(FIELD);
+    }
+    let servers = body.object(FIELD).unwrap_or_default();
+    for ServerIssue { kind, at, message, value } in server_issues(&servers) {
+        let at = ["body".into(), FIELD.into()].into_iter().chain(at).collect();
+        body.push(Issue::new(kind, at, message, &value));
+    }
+    servers
 }
 
 /// `PATCH /mcp/config`: switches one server.
@@ -77,14 +54,7 @@ pub(crate) async fn patch(State(state): App, Body(mut body): Body) -> Answer {
     }
     let enabled = body.flag("enabled").unwrap_or_default();
     body.finish()?;
-    let changed = state.mcp.change(Box::new(move |stored| match stored.get_mut(&name).and_then(Value::as_object_mut) {
-        Some(server) => {
-            server.insert("enabled".to_owned(), enabled.into());
-            Ok(())
-        }
-        None => Err(McpPortError::Unknown(format!("MCP server '{}' not found", name.chars().take(80).collect::<String>()))),
-    }));
-    answer(&changed.await?)
+    Ok(Json(json!(switch_server(&*state.mcp, name, enabled).await?)))
 }
 
 /// `POST /mcp/cache/reset`: ends all conversations with servers, and has the next run ask them anew.
@@ -107,11 +77,6 @@ pub(crate) async fn task(State(state): App, ids: Ids) -> Answer {
     Err(ApiError::NotFound("MCP task not found".to_owned()))
 }
 
-fn answer(stored: &Map<String, Value>) -> Answer {
-    let servers: Map<String, Value> = stored.iter().map(|(name, server)| (name.clone(), shown::shown(server))).collect();
-    Ok(Json(json!({ "mcp_servers": servers })))
-}
-
 impl From<McpPortError> for ApiError {
     fn from(error: McpPortError) -> Self {
         match error {
@@ -121,7 +86,3 @@ impl From<McpPortError> for ApiError {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "mcp_tests.rs"]
-mod tests;

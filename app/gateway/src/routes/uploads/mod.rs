@@ -3,46 +3,25 @@
 
 mod delete;
 mod list;
-mod markdown;
-mod name;
 mod post;
 
 pub(crate) use delete::delete;
 pub(crate) use list::list;
 pub(crate) use post::post;
 
-use harness::ids::ThreadId;
-use harness::sandbox::VirtualPath;
-use serde_json::{Value, json};
+use harness::uploads::UploadError;
 
-use crate::wire::percent_encoded;
+use crate::error::{ApiError, sentence};
 
-/// Where uploads are, for agents.
-const DIRECTORY: &str = "/mnt/user-data/uploads";
-
-fn virtual_path(name: &str) -> String {
-    format!("{DIRECTORY}/{name}")
-}
-
-fn artifact_url(thread: &ThreadId, name: &str) -> String {
-    format!("/api/threads/{thread}/artifacts{DIRECTORY}/{}", percent_encoded(name))
-}
-
-/// A file as clients see it, before anything is known of its Markdown. Paths are virtual.
-fn file_json(thread: &ThreadId, path: &VirtualPath, size: u64) -> Value {
-    let name = path.file_name();
-    json!({
-        "filename": name,
-        "size": size,
-        "path": virtual_path(name),
-        "virtual_path": virtual_path(name),
-        "artifact_url": artifact_url(thread, name),
-        "extension": null,
-        "modified": null,
-        "original_filename": null,
-        "markdown_file": null,
-        "markdown_path": null,
-        "markdown_virtual_path": null,
-        "markdown_artifact_url": null,
-    })
+impl From<UploadError> for ApiError {
+    fn from(error: UploadError) -> Self {
+        let text = sentence(&error.to_string());
+        match error {
+            UploadError::Nothing | UploadError::InvalidName | UploadError::NotAFile(_) => Self::BadRequest(text),
+            UploadError::TooMany(_) | UploadError::FileTooLarge(_) | UploadError::TooMuch => Self::FileTooLarge(text),
+            UploadError::NotFound(_) => Self::NotFound(text),
+            UploadError::File(error) => error.into(),
+            _ => Self::Internal(text),
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! Entries on their way out and in.
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
+use super::change::replaced;
 use super::*;
 
 fn map(value: Value) -> Map<String, Value> {
@@ -106,16 +107,14 @@ fn what_the_file_says_already_may_stay() {
 
 #[test]
 fn every_wrong_field_is_named_with_its_place_and_without_its_text() {
-    let body = json!({"mcp_servers": {
+    let servers = json!({
         "": {},
         "a": {"enabled": "canary", "args": "canary", "env": {"K": ["canary"]}, "tool_call_timeout": 0, "routing": {"mode": "x", "y": 1}},
         "b": 5,
         "c": {"task_toolsets": [{"name": "n"}], "tools": {"t": {"routing": {"z": 1}}}, "url": null, "unknown": {"free": true}},
-    }});
-    let mut fields = crate::extract::Fields::new("body", map(body));
-    shape::servers(&mut fields);
-    let Err(ApiError::Invalid(issues)) = fields.finish() else { panic!("issues") };
-    let places: Vec<String> = issues.iter().map(|issue| issue.loc[2..].iter().map(|part| format!("/{part}")).collect()).collect();
+    });
+    let issues = server_issues(&map(servers));
+    let places: Vec<String> = issues.iter().map(|issue| issue.at.iter().map(|part| format!("/{part}")).collect()).collect();
     let wanted = [
         r#"/"""#,
         r#"/"a"/"enabled""#,
@@ -131,5 +130,12 @@ fn every_wrong_field_is_named_with_its_place_and_without_its_text() {
         r#"/"c"/"tools"/"t"/"routing"/"z""#,
     ];
     assert_eq!(places, wanted);
-    assert!(issues.iter().all(|issue| !issue.input.to_string().contains("canary")));
+    assert!(issues.iter().all(|issue| !issue.value.to_string().contains("canary")));
+}
+
+#[test]
+fn too_many_servers_are_one_mistake() {
+    let many: Map<String, Value> = (0..201).map(|number| (number.to_string(), json!({}))).collect();
+    let issues = server_issues(&many);
+    assert_eq!((issues.len(), issues[0].kind, issues[0].at.len(), &issues[0].value), (1, "too_long", 0, &json!(201)));
 }

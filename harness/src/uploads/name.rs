@@ -2,14 +2,23 @@
 
 use std::collections::HashSet;
 
-use harness::sandbox::ignore::is_unfinished;
-use harness::sandbox::virtual_paths::RelativePath;
-use harness::sandbox::{Root, VirtualPath};
+use super::error::UploadError;
+use crate::sandbox::ignore::is_unfinished;
+use crate::sandbox::virtual_paths::RelativePath;
+use crate::sandbox::{Root, VirtualPath};
 
 /// The place of a file that came as `raw`: its last part only. `None` for a name that no upload can have.
 pub(super) fn place_of(raw: &str) -> Option<VirtualPath> {
     let name = raw.rsplit('/').next().filter(|name| !name.is_empty() && *name != ".." && !is_unfinished(name))?;
     RelativePath::default().join(name).ok().map(|relative| VirtualPath::new(Root::Uploads, relative))
+}
+
+/// The place of an upload that has exactly this name.
+///
+/// # Errors
+/// [`UploadError::InvalidName`]: a name with a way in it is a mistake here, and is not cut down to another file's name.
+pub fn place_named(name: &str) -> Result<VirtualPath, UploadError> {
+    place_of(name).filter(|place| place.file_name() == name).ok_or(UploadError::InvalidName)
 }
 
 /// The names of one request, so that two files of the same name are both kept.
@@ -61,6 +70,14 @@ mod tests {
             assert_eq!(place_of(raw).as_ref().map(VirtualPath::file_name), kept, "{raw:?}");
         }
         assert_eq!(place_of(&"x".repeat(256)), None);
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_named_without_a_way() {
+        assert_eq!(place_named("a b.txt").unwrap().file_name(), "a b.txt");
+        for wrong in ["../a.txt", "/etc/passwd", "a/", "..", ".", "", "a\\b", "x/../a.txt"] {
+            assert!(matches!(place_named(wrong), Err(UploadError::InvalidName)), "{wrong}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use reqwest::Url;
 use serde_json::{Map, Value};
 
-use super::{PROGRAM, said};
+use super::change::{PROGRAM, said};
 
 /// What stands for a secret.
 pub(super) const HIDDEN: &str = "***";

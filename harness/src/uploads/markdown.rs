@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use harness::documents::{DocumentKind, DocumentReader, MADE, Unreadable};
-use harness::ids::ThreadId;
-use harness::sandbox::{FileError, ThreadFiles, VirtualPath};
-use serde_json::Value;
 
 use super::name::{Names, place_of};
-use super::{artifact_url, virtual_path};
+use super::shown::UploadedFile;
+use crate::artifacts::artifact_url;
+use crate::documents::{DocumentKind, DocumentReader, MADE, Unreadable};
+use crate::ids::ThreadId;
+use crate::sandbox::{FileError, ThreadFiles, VirtualPath};
 
 /// A document, and where its Markdown shall be.
 #[derive(Debug)]
@@ -85,10 +85,10 @@ fn markdown_of(document: &VirtualPath) -> Option<(DocumentKind, VirtualPath)> {
 }
 
 /// Tells of the Markdown in what clients see of its document.
-pub(super) fn show(file: &mut Value, thread: &ThreadId, markdown: &VirtualPath) {
-    let name = markdown.file_name();
-    file["markdown_file"] = name.into();
-    file["markdown_path"] = virtual_path(name).into();
-    file["markdown_virtual_path"] = virtual_path(name).into();
-    file["markdown_artifact_url"] = artifact_url(thread, name).into();
+pub(super) fn show(file: &mut UploadedFile, thread: &ThreadId, markdown: &VirtualPath) {
+    let path = markdown.to_string();
+    file.markdown_file = Some(markdown.file_name().to_owned());
+    file.markdown_path = Some(path.clone());
+    file.markdown_virtual_path = Some(path);
+    file.markdown_artifact_url = Some(artifact_url(thread, markdown));
 }

@@ -2,9 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use crate::error::Issue;
-use crate::extract::Fields;
-
 /// Servers of one installation.
 const MOST_SERVERS: usize = 200;
 /// The longest name of a server.
@@ -70,33 +67,47 @@ const SERVER: &[(&str, Kind)] = &[
     ("task_toolsets", Kind::ClosedList(TOOLSET, TOOLSET_FIELDS)),
 ];
 
-/// The servers of a body.
-pub(super) fn servers(body: &mut Fields) -> Map<String, Value> {
-    const FIELD: &str = "mcp_servers";
-    if body.value(FIELD).is_none() {
-        body.missing(FIELD);
+/// One thing that is wrong with servers that came from outside.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{}: {message}", .at.iter().map(Value::to_string).collect::<Vec<_>>().join("/"))]
+pub struct ServerIssue {
+    /// A word that programs may test.
+    pub kind: &'static str,
+    /// Where among the servers: a name, then keys and indices. Empty when it is all of them.
+    pub at: Vec<Value>,
+    /// The rule that was broken, for people.
+    pub message: String,
+    /// What came, unless it is a text, which may be a secret in the wrong place.
+    pub value: Value,
+}
+
+impl ServerIssue {
+    fn new(kind: &'static str, at: Vec<Value>, message: impl Into<String>, value: Value) -> Self {
+        Self { kind, at, message: message.into(), value }
     }
-    let servers = body.object(FIELD).unwrap_or_default();
+}
+
+/// Everything that is wrong with servers from outside.
+pub fn server_issues(servers: &Map<String, Value>) -> Vec<ServerIssue> {
     if servers.len() > MOST_SERVERS {
-        body.refuse::<()>("too_long", FIELD, format!("Dictionary should have at most {MOST_SERVERS} items"), &servers.len().into());
-        return Map::new();
+        let message = format!("Dictionary should have at most {MOST_SERVERS} items");
+        return vec![ServerIssue::new("too_long", Vec::new(), message, servers.len().into())];
     }
     let mut issues = Vec::new();
-    for (name, server) in &servers {
-        let at = vec!["body".into(), FIELD.into(), name.as_str().into()];
+    for (name, server) in servers {
+        let at = vec![name.as_str().into()];
         if name.trim().is_empty() || name.chars().count() > LONGEST_NAME {
             let message = format!("A server's name has 1 to {LONGEST_NAME} characters");
-            issues.push(Issue::new("value_error", at.clone(), message, &name.as_str().into()));
+            issues.push(ServerIssue::new("value_error", at.clone(), message, name.as_str().into()));
         }
         check(Kind::Map(SERVER), server, at, &mut issues);
     }
-    issues.into_iter().for_each(|issue| body.push(issue));
-    servers
+    issues
 }
 
 /// Null is as good as absent, but for a server itself.
-fn check(kind: Kind, value: &Value, at: Vec<Value>, issues: &mut Vec<Issue>) {
-    let mut wrong = |kind: &'static str, message: String| issues.push(Issue::new(kind, at.clone(), message, &shown(value)));
+fn check(kind: Kind, value: &Value, at: Vec<Value>, issues: &mut Vec<ServerIssue>) {
+    let mut wrong = |kind: &'static str, message: String| issues.push(ServerIssue::new(kind, at.clone(), message, shown(value)));
     let is_texts = |mut values: Box<dyn Iterator<Item = &Value> + '_>| values.all(Value::is_string);
     match (kind, value) {
         (Kind::Flag, Value::Bool(_)) | (Kind::Text, Value::String(_)) => {}
@@ -125,7 +136,7 @@ fn check(kind: Kind, value: &Value, at: Vec<Value>, issues: &mut Vec<Issue>) {
                 check(Kind::Closed(known), item, below(&at, n), issues);
                 let blank = |field: &&&str| item.get(**field).is_none_or(|value| value.is_null() || value == "");
                 for field in required.iter().filter(blank) {
-                    issues.push(Issue::new("missing", below(&below(&at, n), *field), "Field required", &Value::Null));
+                    issues.push(ServerIssue::new("missing", below(&below(&at, n), *field), "Field required", Value::Null));
                 }
             }
         }
@@ -133,12 +144,12 @@ fn check(kind: Kind, value: &Value, at: Vec<Value>, issues: &mut Vec<Issue>) {
     }
 }
 
-fn check_fields(known: &[(&str, Kind)], fields: &Map<String, Value>, closed: bool, at: &[Value], issues: &mut Vec<Issue>) {
+fn check_fields(known: &[(&str, Kind)], fields: &Map<String, Value>, closed: bool, at: &[Value], issues: &mut Vec<ServerIssue>) {
     for (name, value) in fields {
         match known.iter().find(|(field, _)| field == name) {
             Some((_, kind)) if !value.is_null() => check(*kind, value, below(at, name.as_str()), issues),
             None if closed => {
-                issues.push(Issue::new("extra_forbidden", below(at, name.as_str()), "Extra inputs are not permitted", &Value::Null));
+                issues.push(ServerIssue::new("extra_forbidden", below(at, name.as_str()), "Extra inputs are not permitted", Value::Null));
             }
             _ => {}
         }

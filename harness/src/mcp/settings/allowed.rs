@@ -4,8 +4,8 @@
 
 use serde_json::Value;
 
+use super::change::{PROGRAM, said};
 use super::package::{self, Doubt};
-use super::{PROGRAM, said};
 
 /// Long options that run code given to them; each may be shortened.
 const CODE: [&str; 9] = ["--call", "--eval", "--exec", "--node-options", "--require", "--import", "--loader", "--shell", "--script-shell"];

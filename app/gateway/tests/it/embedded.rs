@@ -1,0 +1,197 @@
+//! The embedded client answers what the gateway answers: both are asked the same over the same folders and the same configuration.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use harness::client::{Client, ClientError, Installation};
+use harness::documents::DocumentReader;
+use harness::ids::ThreadId;
+use harness::memory::MemoryDocument;
+use harness::testkit::skill_archives::{compressed, skill_text};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::support::{Answer, Gateway, config};
+use crate::uploads::{BOUNDARY, Plain, form};
+
+/// Both, and a folder of the embedding program's own.
+struct Both {
+    gateway: Gateway,
+    client: Client,
+    thread: ThreadId,
+    own: tempfile::TempDir,
+}
+
+impl Both {
+    async fn new() -> Self {
+        let reader: Arc<dyn DocumentReader> = Arc::new(Plain::default());
+        let gateway = Gateway::with_documents(reader.clone());
+        let installation = Installation {
+            config: Some(Arc::new(Arc::new(config()))),
+            files: Some(gateway.files.home.clone()),
+            documents: Some(reader),
+            skills: Some(gateway.state.skills.clone()),
+            memories: Some(gateway.state.memories.clone()),
+            mcp: Some(gateway.state.mcp.clone()),
+        };
+        let client = Client::new(gateway.runs.clone()).installation(installation);
+        let thread = ThreadId::parse(gateway.thread().await).expect("an id");
+        Self { gateway, client, thread, own: tempfile::tempdir().expect("a folder") }
+    }
+
+    /// A file of the embedding program.
+    fn put(&self, name: &str, content: &[u8]) -> PathBuf {
+        let path = self.own.path().join(name);
+        std::fs::write(&path, content).expect("a file");
+        path
+    }
+
+    async fn get(&self, path: &str) -> Answer {
+        self.gateway.get(path).await
+    }
+
+    fn of_thread(&self, path: &str) -> String {
+        format!("/api/threads/{}/{path}", self.thread)
+    }
+}
+
+/// What the client answers must be what the gateway answers, byte for byte.
+#[track_caller]
+fn same(answer: &Answer, told: &impl Serialize) {
+    assert_eq!(answer.code(), 200, "{}", answer.text());
+    // The order of fields counts too.
+    assert_eq!(answer.text(), json!(told).to_string());
+}
+
+/// What the client refuses the gateway refuses in the same words, but for the first letter.
+#[track_caller]
+fn refused_alike(answer: &Answer, code: u16, told: Result<impl std::fmt::Debug, ClientError>) {
+    let detail = answer.json()["detail"].as_str().map(str::to_lowercase);
+    let told = told.expect_err("a refusal").to_string().to_lowercase();
+    assert_eq!((answer.code(), detail.as_deref()), (code, Some(&*told)));
+}
+
+#[tokio::test]
+async fn models_and_memory() {
+    let both = Both::new().await;
+    let client = &both.client;
+    same(&both.get("/api/models").await, &client.list_models().expect("models"));
+    same(&both.get("/api/models/fake").await, &client.get_model("fake").expect("models"));
+    assert_eq!((both.get("/api/models/none").await.code(), client.get_model("none").expect("models")), (404, None));
+    let fact = json!({ "content": "likes tea", "category": "preference", "confidence": 0.8 });
+    both.gateway.post("/api/memory/facts", fact).await;
+    same(&both.get("/api/memory").await, &client.get_memory().await.expect("a memory"));
+    same(&both.gateway.post("/api/memory/reload", json!({})).await, &client.reload_memory().await.expect("a memory"));
+    same(&both.get("/api/memory/config").await, &client.get_memory_config().expect("a configuration"));
+    same(&both.get("/api/memory/status").await, &client.get_memory_status().await.expect("a memory"));
+    let export: MemoryDocument = serde_json::from_value(both.get("/api/memory/export").await.json()).expect("a memory");
+    let cleared = client.clear_memory().await.expect("cleared");
+    same(&both.get("/api/memory").await, &cleared);
+    let imported = client.import_memory(export).await.expect("imported");
+    assert_eq!(imported.facts.len(), 1);
+    same(&both.get("/api/memory").await, &imported);
+}
+
+#[tokio::test]
+async fn skills() {
+    let both = Both::new().await;
+    let client = &both.client;
+    let folder = both.gateway.files.home.home().join("shared/public/web");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("SKILL.md"), skill_text("web")).expect("a skill");
+    let archive = compressed(&[("own/SKILL.md", skill_text("own").as_bytes())]);
+    let installed = client.install_skill(both.put("own.skill", &archive)).await.expect("installed");
+    same(&both.get("/api/skills").await, &client.list_skills(false).await.expect("skills"));
+    same(&both.get("/api/skills/own").await, &client.get_skill("own").await.expect("a skill"));
+    let off = both.gateway.send("PUT", "/api/skills/web", Some(json!({ "enabled": false }))).await;
+    same(&off, &client.get_skill("web").await.expect("a skill"));
+    let on = client.update_skill("web", true).await.expect("a skill");
+    same(&both.get("/api/skills/web").await, &on);
+    let none = both.gateway.send("PUT", "/api/skills/none", Some(json!({ "enabled": true }))).await;
+    refused_alike(&none, 404, client.update_skill("none", true).await);
+
+    // The same archive once more, by the other way.
+    both.gateway.send("DELETE", "/api/skills/custom/own", None).await;
+    client.upload_files(&both.thread, &[both.put("own.skill", &archive)]).await.expect("uploaded");
+    let body = json!({ "thread_id": both.thread.as_str(), "path": "/mnt/user-data/uploads/own.skill" });
+    same(&both.gateway.post("/api/skills/install", body.clone()).await, &installed);
+    refused_alike(&both.gateway.post("/api/skills/install", body).await, 409, client.install_skill(both.put("own.skill", &archive)).await);
+}
+
+#[tokio::test]
+async fn servers() {
+    let both = Both::new().await;
+    let client = &both.client;
+    let servers = json!({ "s": { "command": "npx", "args": ["-y", "pkg"], "env": { "KEY": "canary" } } });
+    let updated = client.update_mcp_config(servers.as_object().cloned().expect("an object")).await.expect("updated");
+    assert!(!json!(updated).to_string().contains("canary"));
+    same(&both.get("/api/mcp/config").await, &updated);
+    let put = both.gateway.send("PUT", "/api/mcp/config", Some(json!(updated))).await;
+    same(&put, &client.get_mcp_config().await.expect("servers"));
+    let shell = json!({ "s": { "command": "bash" } });
+    let put = both.gateway.send("PUT", "/api/mcp/config", Some(json!({ "mcp_servers": shell }))).await;
+    refused_alike(&put, 400, client.update_mcp_config(shell.as_object().cloned().expect("an object")).await);
+    let misshapen: Map<String, Value> = [("s".to_owned(), json!({ "args": 5 }))].into_iter().collect();
+    let put = both.gateway.send("PUT", "/api/mcp/config", Some(json!({ "mcp_servers": misshapen.clone() }))).await;
+    assert_eq!((put.code(), &put.json()["detail"][0]["loc"]), (422, &json!(["body", "mcp_servers", "s", "args"])));
+    assert!(matches!(client.update_mcp_config(misshapen).await, Err(ClientError::McpServers(_))));
+}
+
+#[tokio::test]
+async fn uploads_but_for_the_paths_of_the_host() {
+    let both = Both::new().await;
+    let client = &both.client;
+    let other = ThreadId::parse(both.gateway.thread().await).expect("an id");
+    let (plan, notes) = (both.put("plan.pdf", b"the plan"), both.put("a b.txt", b"notes"));
+    let uploaded = client.upload_files(&both.thread, &[&plan, &notes, &notes]).await.expect("uploaded");
+    let parts: [(&str, &str, &[u8]); 3] =
+        [("files", "plan.pdf", b"the plan"), ("files", "a b.txt", b"notes"), ("files", "a b.txt", b"notes")];
+    let answer = both.gateway.raw("POST", &format!("/api/threads/{other}/uploads"), form(&parts), &[BOUNDARY]).await;
+    let here = |text: &str| text.replace(other.as_str(), both.thread.as_str());
+    let virtually = |told: Value| {
+        let mut told = told;
+        for file in told["files"].as_array_mut().expect("files") {
+            let path = file["path"].as_str().expect("a path");
+            assert!(path.starts_with(both.gateway.files.home.home().to_str().expect("a path")) && PathBuf::from(path).is_file());
+            file["path"] = file["virtual_path"].clone();
+            file["markdown_path"] = file["markdown_virtual_path"].clone();
+        }
+        told.to_string()
+    };
+    assert_eq!(uploaded.files[0].markdown_file.as_deref(), Some("plan.md"));
+    assert_eq!((answer.code(), here(answer.text())), (200, virtually(json!(uploaded))));
+    let listed = client.list_uploads(&both.thread).await.expect("a list");
+    assert_eq!(listed.count, 4);
+    assert_eq!(both.get(&both.of_thread("uploads/list")).await.text(), virtually(json!(listed)));
+
+    let deleted = client.delete_upload(&both.thread, "plan.pdf").await.expect("deleted");
+    let again = both.gateway.send("DELETE", &format!("/api/threads/{other}/uploads/plan.pdf"), None).await;
+    same(&again, &deleted);
+    for (name, segment, code) in [("plan.pdf", "plan.pdf", 404), ("..", "%2e%2e", 400), ("../a b.txt", "..%2fa%20b.txt", 400)] {
+        let refused = both.gateway.send("DELETE", &both.of_thread(&format!("uploads/{segment}")), None).await;
+        refused_alike(&refused, code, client.delete_upload(&both.thread, name).await);
+    }
+}
+
+#[tokio::test]
+async fn artifacts() {
+    let both = Both::new().await;
+    let archive = compressed(&[("own/SKILL.md", skill_text("own").as_bytes())]);
+    let paths = [both.put("a.html", b"<p>"), both.put("own.skill", &archive)];
+    both.client.upload_files(&both.thread, &paths).await.expect("uploaded");
+    for path in ["mnt/user-data/uploads/a.html", "mnt/user-data/uploads/own.skill", "mnt/user-data/uploads/own.skill/SKILL.md"] {
+        let answer = both.get(&both.of_thread(&format!("artifacts/{path}"))).await;
+        let (bytes, media_type) = both.client.get_artifact(&both.thread, path).await.expect("an artifact");
+        assert_eq!((answer.code(), answer.header("content-type"), &*answer.body), (200, &*media_type, &*bytes), "{path}");
+    }
+    for (path, code) in [
+        ("mnt/user-data/uploads/none", 404),
+        ("mnt/user-data/uploads/own.skill/none", 404),
+        ("mnt/user-data/uploads", 400),
+        ("etc/passwd", 400),
+        ("mnt/user-data/uploads/%2e%2e/%2e%2e/x", 403),
+    ] {
+        let answer = both.get(&both.of_thread(&format!("artifacts/{path}"))).await;
+        refused_alike(&answer, code, both.client.get_artifact(&both.thread, &path.replace("%2e", ".")).await);
+    }
+}

@@ -1,0 +1,111 @@
+//! What a configuration says of lead agents, whoever puts them together.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::guards::Guards;
+use super::spec::LeadAgentSpec;
+use crate::config::{AppConfig, ToolConfig};
+use crate::models::{AsideModels, BreakerPolicy, Breakers, ModelCatalog, RetryPolicy};
+use crate::sandbox::FileHome;
+use crate::tools::builtins::{Glob, Grep, Ls, ReadFile, StrReplace, WriteFile};
+use crate::tools::{DynTool, erase};
+
+/// The tools of files that agents have where the configuration names no tools at all.
+pub const USUAL_FILE_TOOLS: [&str; 4] = ["ls", "read_file", "write_file", "str_replace"];
+
+/// The models of a catalog, asked with the patience that the configuration has; all circuits are closed.
+pub fn configured_models(config: &AppConfig, catalog: ModelCatalog) -> AsideModels {
+    AsideModels {
+        catalog: Arc::new(catalog.with_usual_places(config.llm_call.max_concurrent_calls)),
+        breakers: Arc::new(Breakers::new(BreakerPolicy::from(&config.circuit_breaker))),
+        retry: RetryPolicy::from(&config.llm_call),
+    }
+}
+
+impl LeadAgentSpec {
+    /// A lead agent with these models, as the configuration wants it; what is no figure or switch of it is left to the caller.
+    pub fn configured(config: &AppConfig, models: &AsideModels) -> Self {
+        Self {
+            retry: models.retry,
+            breakers: models.breakers.clone(),
+            tool_groups: groups(&config.tools),
+            tool_search: config.tool_search.clone(),
+            defers_skills: config.skills.deferred_discovery,
+            title: config.title.clone(),
+            guards: Guards::from(config),
+            summarization: config.summarization.clone(),
+            ..Self::new(models.catalog.clone())
+        }
+    }
+}
+
+/// The tool of files that a kind names.
+pub fn file_tool(kind: &str, config: &AppConfig, home: &FileHome) -> Option<Arc<dyn DynTool>> {
+    let home = home.clone();
+    match kind {
+        "ls" => Some(erase(Ls { home, max_chars: config.sandbox.ls_output_max_chars })),
+        "glob" => Some(erase(Glob { home })),
+        "grep" => Some(erase(Grep { home })),
+        "read_file" => Some(erase(ReadFile { home, max_chars: config.sandbox.read_file_output_max_chars })),
+        "write_file" => Some(erase(WriteFile { home })),
+        "str_replace" => Some(erase(StrReplace { home })),
+        _ => None,
+    }
+}
+
+/// The tool of files or commands that a kind (`sandbox.ls`) or an older class path (`deerflow.sandbox.tools:ls_tool`) names.
+pub fn kind_of(entry: &ToolConfig) -> &str {
+    let path = entry.implementation.as_str();
+    let older = path.split_once("sandbox.tools:").map(|(_, name)| name.trim_end_matches("_tool"));
+    older.or_else(|| path.strip_prefix("sandbox.")).unwrap_or(path)
+}
+
+/// The group of each tool, the first entry's where several name one. Agents know a tool by its kind, whatever its entry is called.
+fn groups(entries: &[ToolConfig]) -> HashMap<String, String> {
+    entries.iter().rev().map(|entry| (known_as(entry).to_owned(), entry.group.clone())).collect()
+}
+
+#[cfg(feature = "web")]
+fn known_as(entry: &ToolConfig) -> &str {
+    crate::tools::web::name_of(&entry.implementation).unwrap_or_else(|| kind_of(entry))
+}
+
+#[cfg(not(feature = "web"))]
+fn known_as(entry: &ToolConfig) -> &str {
+    kind_of(entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(path: &str, group: &str) -> ToolConfig {
+        serde_json::from_value(serde_json::json!({ "name": "x", "group": group, "use": path })).unwrap()
+    }
+
+    #[cfg(feature = "web")]
+    #[test]
+    fn tools_are_grouped_by_the_names_that_agents_know_them_by() {
+        let groups = groups(&[
+            entry("deerflow.sandbox.tools:read_file_tool", "files"),
+            entry("deerflow.community.exa.tools:web_search_tool", "web"),
+        ]);
+        let expected = [("read_file", "files"), ("web_search", "web")].map(|(tool, group)| (tool.to_owned(), group.to_owned()));
+        assert_eq!(groups, HashMap::from(expected));
+    }
+
+    #[test]
+    fn kinds_and_older_paths_name_the_same_tools() {
+        for (path, kind) in [
+            ("sandbox.read_file", "read_file"),
+            ("deerflow.sandbox.tools:read_file_tool", "read_file"),
+            ("src.sandbox.tools:ls_tool", "ls"),
+            ("sandbox.bash", "bash"),
+            ("bash", "bash"),
+            ("deerflow.community.tavily.tools:web_search_tool", "deerflow.community.tavily.tools:web_search_tool"),
+        ] {
+            assert_eq!(kind_of(&entry(path, "g")), kind);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What a configuration makes, and when its agents are made anew.
+
+use std::sync::Arc;
+
+use serde_json::{Map, json};
+use tempfile::TempDir;
+
+use super::*;
+use crate::agents::lead::LEAD_AGENT;
+use crate::agents::test_support::{ReplayModel, Reply};
+use crate::config::AppConfig;
+use crate::ids::ThreadId;
+use crate::runtime::agent::Agent;
+use crate::testkit::skill_archives::skill_text;
+
+fn config() -> AppConfig {
+    serde_json::from_value(json!({ "title": { "enabled": false }, "memory": { "enabled": false } })).unwrap()
+}
+
+fn home(skills: &[&str]) -> TempDir {
+    let home = tempfile::tempdir().unwrap();
+    for name in skills {
+        let folder = home.path().join("skills/public").join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("SKILL.md"), skill_text(name)).unwrap();
+    }
+    home
+}
+
+async fn agent(client: &Client, options: &ChatOptions) -> Arc<dyn Agent> {
+    client.runs().parts().agents.resolve(LEAD_AGENT, &options.to_map()).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_agent_is_kept_until_what_it_is_made_of_changes() {
+    let home = home(&["web"]);
+    let model = ReplayModel::new([Reply::Say("hello")]);
+    let client = Client::builder(config()).home(home.path()).model(model).build().unwrap();
+    let usual = ChatOptions::default();
+    let first = agent(&client, &usual).await;
+    assert!(Arc::ptr_eq(&first, &agent(&client, &usual).await));
+    let planning = ChatOptions { plan_mode: true, ..ChatOptions::default() };
+    assert!(!Arc::ptr_eq(&first, &agent(&client, &planning).await));
+    client.update_skill("web", false).await.unwrap();
+    let without = agent(&client, &usual).await;
+    assert!(!Arc::ptr_eq(&first, &without));
+    client.reset_agent();
+    assert!(!Arc::ptr_eq(&without, &agent(&client, &usual).await));
+}
+
+#[tokio::test]
+async fn a_client_asks_as_it_was_told_with_the_skills_it_may_have() {
+    let home = home(&["web", "mail"]);
+    let model = ReplayModel::new([Reply::Say("hello")]);
+    let client = Client::builder(config())
+        .home(home.path())
+        .model(model.clone())
+        .available_skills(["mail", "none"])
+        .plan_mode(true)
+        .build()
+        .unwrap();
+    assert_eq!(client.chat("hi", &ThreadId::parse("t").unwrap()).await.unwrap(), "hello");
+    let asked = model.asked();
+    let system = asked[0].system.as_deref().unwrap();
+    assert!(system.contains("Does mail") && !system.contains("Does web"), "{system}");
+    let tools: Vec<&str> = asked[0].tools.iter().map(|tool| &*tool.name).collect();
+    assert!(["write_todos", "ls", "read_file", "present_files"].iter().all(|tool| tools.contains(tool)), "{tools:?}");
+}
+
+#[tokio::test]
+async fn a_client_without_a_home_converses_without_files() {
+    let model = ReplayModel::new([Reply::Say("hello")]);
+    let client = Client::builder(config()).model(model.clone()).build().unwrap();
+    assert_eq!(client.chat("hi", &ThreadId::parse("t").unwrap()).await.unwrap(), "hello");
+    assert!(model.asked()[0].tools.iter().all(|tool| tool.name != "read_file"));
+}
+
+#[tokio::test]
+async fn models_that_are_not_there_are_told_before_anything_runs() {
+    let client = Client::builder(config()).model(ReplayModel::new([Reply::Say("hello")])).model_name("none").build().unwrap();
+    let refused = client.chat("hi", &ThreadId::parse("t").unwrap()).await;
+    assert!(matches!(refused, Err(ClientError::Run(_))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_configuration_out_of_its_bounds_is_refused_with_all_that_is_wrong() {
+    let wrong: AppConfig = serde_json::from_value(json!({ "uploads": { "max_files": 0, "max_file_size": 0 } })).unwrap();
+    match Client::builder(wrong).build() {
+        Err(ClientError::Config(violations)) => assert_eq!(violations.len(), 2, "{violations:?}"),
+        other => panic!("{other:?}"),
+    }
+    assert!(Client::builder(config()).build().unwrap().runs().parts().agents.resolve("none", &Map::new()).await.is_err());
+}
