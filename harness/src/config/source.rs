@@ -11,9 +11,12 @@ pub trait ConfigSource: fmt::Debug + Send + Sync {
     fn current(&self) -> Arc<AppConfig>;
 }
 
+/// Gives the value of a variable, if it has one.
+type LookUp = dyn Fn(&str) -> Option<String> + Send + Sync;
+
 /// The variables that `$NAME`s in files stand for. They are secrets: `Debug` shows none.
 #[derive(Clone)]
-pub struct Variables(Arc<dyn Fn(&str) -> Option<String> + Send + Sync>);
+pub struct Variables(Arc<LookUp>);
 
 impl Variables {
     /// Variables that are looked up so.

@@ -53,7 +53,7 @@ fn modifiers_are_understood() {
     assert_eq!(script.hold, Some(Hold { after: 2, word: "here".to_owned() }));
     assert_eq!(script.stop.as_deref(), Some("length"));
     assert_eq!(script.usage, Some(Usage { prompt: 11, completion: 7, cached: None }));
-    let further = script("[[error 503 after=60 times=1]] [[usage 11,7,4]]");
+    let further = Script::parse("[[error 503 after=60 times=1]] [[usage 11,7,4]]").unwrap();
     assert_eq!(further.failure, Some(Failure { status: 503, times: Some(1), after: Some(60) }));
     assert_eq!(further.usage, Some(Usage { prompt: 11, completion: 7, cached: Some(4) }));
     assert!(script.hang && script.garbage && script.frag);

@@ -102,7 +102,8 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Link<R> {
             match read {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
-                Err(Refusal { error, id }) => {
+                Err(refusal) => {
+                    let Refusal { error, id } = *refusal;
                     tracing::debug!(%error, "a line of the mcp client is refused");
                     room.send(Outgoing { message: ServerJsonRpcMessage::error(error, id), written: None });
                 }

@@ -16,21 +16,21 @@ pub(super) struct Refusal {
 }
 
 /// Reads a line. Notifications that mean nothing here, and empty lines, are `Ok(None)`: nobody waits for an answer to them.
-pub(super) fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Refusal> {
+pub(super) fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<Refusal>> {
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return Ok(None);
     }
     match serde_json::from_slice(line) {
         Ok(message) => Ok(Some(message)),
-        Err(_) => refusal(line).map_or(Ok(None), Err),
+        Err(_) => refusal(line).map_or(Ok(None), |refusal| Err(Box::new(refusal))),
     }
 }
 
 /// What is said to a line that is too long to be read.
-pub(super) fn too_long() -> Refusal {
+pub(super) fn too_long() -> Box<Refusal> {
     let error = ErrorData::invalid_request(format!("a message has {} MiB at most", LONGEST_LINE >> 20), None);
-    Refusal { error, id: None }
+    Box::new(Refusal { error, id: None })
 }
 
 /// What is wrong with a line that is no message; nothing, if it wants no answer.
@@ -84,7 +84,7 @@ mod tests {
         for line in ["{", "\u{1}", "{\"a\":1}x", "{\"jsonrpc\":\"2.0\"", &deep] {
             assert_eq!(refused(line), (ErrorCode::PARSE_ERROR, None), "{line:.80}");
         }
-        assert!(matches!(read(b"\xff\xfe"), Err(Refusal { error, .. }) if error.code == ErrorCode::PARSE_ERROR));
+        assert!(matches!(read(b"\xff\xfe"), Err(refusal) if refusal.error.code == ErrorCode::PARSE_ERROR));
         let seven = Some(RequestId::Number(7));
         for (line, id) in [
             (json!([{"jsonrpc": "2.0", "id": 7, "method": "ping"}]), None),
