@@ -5,6 +5,8 @@
 # ROUNDS, RUNS (live ones per round) and SEED (the first) say how long and what; every round prints its seed, and SEED=n ROUNDS=1
 # plays it again. From ten rounds on the times are figures, and have to keep their limits. Arguments go to the test program, such
 # as the name of one test.
+#
+# Some tests have a measure of their own: KEYS, PAIRS, VIEWERS, SECONDS, FROZEN_SECONDS; AT_ONCE is how many keys or pairs go side by side.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source tests/servers.sh
