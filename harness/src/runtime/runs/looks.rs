@@ -68,7 +68,7 @@ impl RunLook {
         &self.run_id
     }
 
-    /// How the run stands, as the store said no longer than `age` ago, or says now.
+    /// How the run stands, as the store said no longer than `age` ago, or says now. An end, once found, is not looked for again.
     pub(super) async fn within(&self, age: Duration) -> Found {
         let mut answer = self.answer_within(age);
         match answer.wait_for(Option::is_some).await.as_deref() {
@@ -80,6 +80,7 @@ impl RunLook {
     fn answer_within(&self, age: Duration) -> Answer {
         let mut asked = self.asked.lock();
         let serves = |answer: &&Answer| match &*answer.borrow() {
+            Some((_, Ok(Some(run)))) if run.status.is_terminal() => true,
             Some((since, _)) => since.elapsed() < age,
             // On its way, unless it was given up.
             None => answer.has_changed().is_ok(),

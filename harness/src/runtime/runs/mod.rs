@@ -17,6 +17,7 @@ mod looks;
 mod membership;
 mod observer;
 mod parts;
+mod patience;
 mod plan;
 mod planner;
 mod queue;

@@ -11,6 +11,7 @@ use futures_util::{FutureExt, StreamExt};
 use tokio::time::Instant;
 
 use super::looks::RunLook;
+use super::patience::{AWAY_LIMIT, subscribe_to};
 use super::record::RunRecord;
 use super::recovery::ROLLED_BACK;
 use super::status::RunStatus;
@@ -139,9 +140,11 @@ impl Watch {
             return false;
         }
         let from = self.last.map_or(self.from, ResumeFrom::After);
-        match self.bridge.subscribe(self.look.run_id(), from, Duration::ZERO).await {
+        match subscribe_to(&self.look, from, Duration::ZERO, &*self.bridge).await {
             Ok(Subscription { resume: ResumeResult::Ended(_), items }) => {
                 self.items = items;
+                // They are read from a server that may be away just as long.
+                self.silence = Heartbeat::every(AWAY_LIMIT);
                 true
             }
             Ok(_) => false,

@@ -1,6 +1,7 @@
 //! Ends that only the store tells.
 
 use super::super::RunLimits;
+use super::super::bridge_kit::WatchedBridge;
 use super::super::recovery::{LOST, ORPHAN_RECOVERED, end_orphan};
 use super::super::registry::RunRegistry;
 use super::super::store::{RunListQuery, RunQueryStore, RunStanding, StoreError};
@@ -47,12 +48,22 @@ async fn a_viewer_whom_nothing_reaches_any_more_gets_the_rest_from_the_bridge_be
         let facade = facade();
         let (run, _) = facade.create_and_wait(spec("finish")).await.unwrap();
         let registry = RunRegistry::new(facade.parts().ids.node_id(), RunLimits::default());
-        let (look, bridge) = (registry.looks.at(&run.run_id, facade.parts()), facade.parts().bridge.clone());
+        let bridge = WatchedBridge::over(facade.parts().bridge.clone());
         let from = ResumeFrom::After(EventId { seq: 4, attempt: 1 });
-        let items = until_stored_end(stream::pending().boxed(), from, look, bridge);
-        let items: Vec<_> = tokio::time::timeout(Duration::from_secs(60), items.collect()).await.expect("it ends");
-        let [StreamItem::Event(fifth), StreamItem::Event(_), StreamItem::End(TerminalKind::End)] = &items[..] else { panic!("{items:?}") };
-        assert_eq!(fifth.id.seq, 5);
+        // Its answers may be lost, too.
+        for lost in [0, 3] {
+            bridge.sends_away.store(lost, Ordering::Relaxed);
+            let items = until_stored_end(stream::pending().boxed(), from, registry.looks.at(&run.run_id, facade.parts()), bridge.clone());
+            let items: Vec<_> = tokio::time::timeout(Duration::from_secs(60), items.collect()).await.expect("it ends");
+            let [StreamItem::Event(fifth), StreamItem::Event(_), StreamItem::End(TerminalKind::End)] = &items[..] else {
+                panic!("{lost} lost: {items:?}")
+            };
+            assert_eq!(fifth.id.seq, 5);
+        }
+        bridge.sends_away.store(u32::MAX, Ordering::Relaxed);
+        let items = until_stored_end(stream::pending().boxed(), from, registry.looks.at(&run.run_id, facade.parts()), bridge);
+        let items: Vec<_> = tokio::time::timeout(Duration::from_secs(60), items.collect()).await.expect("it ends all the same");
+        assert!(matches!(&items[..], [StreamItem::Gap(_), StreamItem::End(TerminalKind::End)]), "{items:?}");
     })
     .await;
 }

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::error::RunError;
 use super::looks::RunLook;
 use super::parts::RuntimeParts;
+use super::patience::subscribe_to;
 use super::record::RunRecord;
 use super::registry::RunRegistry;
 use super::status::RunStatus;
@@ -24,9 +25,6 @@ const OPENING_PATIENCE: Duration = Duration::from_secs(1);
 /// How long, and how often, a run that is at work somewhere is looked for. Within the time that taking it over may need.
 const OPENING_LIMIT: Duration = Duration::from_secs(20);
 const OPENING_LOOK: Duration = Duration::from_millis(250);
-/// How long, and how often, a bridge that is away is asked again for a run that is over: what is said in its place is the last word.
-const AWAY_LIMIT: Duration = Duration::from_secs(10);
-const AWAY_LOOK: Duration = Duration::from_secs(1);
 
 /// A run's events as one viewer gets them.
 pub struct RunStream {
@@ -106,17 +104,10 @@ async fn found(
     registry: &RunRegistry,
     parts: &RuntimeParts,
 ) -> Result<Subscription, RunError> {
-    let began = Instant::now();
-    let (until, back_by) = (began + OPENING_LIMIT, began + AWAY_LIMIT);
+    let until = Instant::now() + OPENING_LIMIT;
     let look = registry.looks.at(&record.run_id, parts);
     loop {
-        let subscription = match parts.bridge.subscribe(&record.run_id, from, heartbeat).await {
-            Err(BridgeError::Transport(_)) if from != ResumeFrom::Tail && Instant::now() < back_by && is_over(record, parts).await? => {
-                tokio::time::sleep(AWAY_LOOK).await;
-                continue;
-            }
-            asked => asked?,
-        };
+        let subscription = subscribe_to(&look, from, heartbeat, &*parts.bridge).await?;
         let missing = subscription.resume == ResumeResult::Unknown && registry.membership.is_shared() && Instant::now() < until;
         if !missing {
             return Ok(subscription);
@@ -124,18 +115,10 @@ async fn found(
         let over = look.within(OPENING_LOOK).await?.is_none_or(|now| now.status.is_terminal());
         if over {
             // All of it may have happened since the bridge was asked.
-            return Ok(parts.bridge.subscribe(&record.run_id, from, heartbeat).await?);
+            return subscribe_to(&look, from, heartbeat, &*parts.bridge).await;
         }
         tokio::time::sleep(OPENING_LOOK).await;
     }
-}
-
-/// Whether a run is over by now: it may have ended since its record was read.
-async fn is_over(record: &RunRecord, parts: &RuntimeParts) -> Result<bool, RunError> {
-    if record.status.is_terminal() {
-        return Ok(true);
-    }
-    Ok(parts.query.get(&record.run_id, &Owner::None).await?.is_none_or(|now| now.status.is_terminal()))
 }
 
 /// The items of a run, whose end the store knows too once another process executes it.
@@ -192,14 +175,14 @@ fn from_its_beginning(
         }
         Some((StreamItem::Heartbeat, heartbeat))
     });
-    let (bridge, run_id) = (parts.bridge.clone(), record.run_id.clone());
-    let look = registry.looks.at(&run_id, parts);
+    let bridge = parts.bridge.clone();
+    let look = registry.looks.at(&record.run_id, parts);
     let events = stream::once(async move {
-        match bridge.subscribe(&run_id, from, heartbeat).await {
+        match subscribe_to(&look, from, heartbeat, &*bridge).await {
             Ok(subscription) if subscription.resume != ResumeResult::Unknown => until_stored_end(subscription.items, from, look, bridge),
             Ok(_) => stream::iter([StreamItem::Aborted]).boxed(),
             Err(error) => {
-                tracing::warn!(%run_id, %error, "a run that waited cannot be followed");
+                tracing::warn!(run_id = %look.run_id(), %error, "a run that waited cannot be followed");
                 stream::iter([StreamItem::Aborted]).boxed()
             }
         }

@@ -8,7 +8,9 @@ use futures_util::StreamExt;
 
 use super::error::RunError;
 use super::live::RunOutcome;
+use super::looks::RunLook;
 use super::parts::RuntimeParts;
+use super::patience::subscribe_to;
 use super::record::{LOST_ERROR, RunRecord};
 use super::recovery::ROLLED_BACK;
 use super::registry::RunRegistry;
@@ -107,7 +109,7 @@ pub(super) async fn wait(record: &RunRecord, registry: &RunRegistry, parts: &Run
     let values = match values {
         // A temporary thread went with the run.
         None => match parts.query.kept_values(&record.run_id).await? {
-            None => last_shown(&record, parts).await,
+            None => last_shown(&registry.looks.at(&record.run_id, parts), parts).await,
             kept => kept,
         },
         values => values,
@@ -132,9 +134,9 @@ pub(super) async fn wait(record: &RunRecord, registry: &RunRegistry, parts: &Run
 }
 
 /// The last state that the run's viewers were shown, as far as its events are left.
-async fn last_shown(record: &RunRecord, parts: &RuntimeParts) -> Option<Bytes> {
+async fn last_shown(look: &RunLook, parts: &RuntimeParts) -> Option<Bytes> {
     let read = async {
-        let mut subscription = parts.bridge.subscribe(&record.run_id, ResumeFrom::Start, Duration::ZERO).await.ok()?;
+        let mut subscription = subscribe_to(look, ResumeFrom::Start, Duration::ZERO, &*parts.bridge).await.ok()?;
         let mut last = None;
         while let Some(item) = subscription.items.next().await {
             match item {
