@@ -37,6 +37,10 @@ fuzz: ## Feed a decoder what nobody should send (needs cargo-fuzz): make fuzz TA
 	cargo fuzz run --dev --sanitizer none $(TARGET) fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- \
 		-max_total_time=$(or $(SECONDS),60) -timeout=10 -rss_limit_mb=1024 $(ARGS)
 
+.PHONY: fuzz-seeds
+fuzz-seeds: ## Build the fuzz targets and feed them their seeds, once each
+	fuzz/seeds.sh
+
 .PHONY: fmt
 fmt: ## Format the sources
 	cargo fmt --all

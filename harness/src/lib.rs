@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod config;
+mod host_file;
 pub mod ids;
 pub mod messages;
 #[cfg(feature = "http")]

@@ -1,5 +1,9 @@
 //! Paths of artifacts, and what is said when there is nothing at one.
 
+use std::fmt::Display;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use super::error::ArtifactError;
 use crate::ids::ThreadId;
 use crate::sandbox::virtual_paths::USER_DATA;
@@ -42,16 +46,12 @@ pub fn artifact_url(thread: &ThreadId, path: &VirtualPath) -> String {
     format!("/api/threads/{thread}/artifacts{segments}")
 }
 
+/// What stands in a URL as it is (RFC 3986, 2.3).
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-').remove(b'~');
+
 /// A name as one segment of a URL, everything but unreserved characters escaped.
-pub fn percent_encoded(name: &str) -> String {
-    let mut encoded = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'_' | b'-' | b'~' => encoded.push(char::from(byte)),
-            other => encoded.push_str(&format!("%{other:02X}")),
-        }
-    }
-    encoded
+pub fn percent_encoded(name: &str) -> impl Display {
+    utf8_percent_encode(name, UNRESERVED)
 }
 
 #[cfg(test)]

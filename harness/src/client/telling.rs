@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use super::event::{EventKind, StreamEvent};
-use crate::messages::UsageMetadata;
+use crate::messages::{Content, UsageMetadata};
 
 /// What a client was told of a run so far.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl Telling {
         match message["type"].as_str()? {
             "AIMessageChunk" => {
                 let id = message["id"].as_str()?.to_owned();
-                self.texts.entry(id.clone()).or_default().push_str(&text_of(&message["content"]));
+                self.texts.entry(id.clone()).or_default().push_str(&Content::text_in(&message["content"]));
                 self.count(&id, &message);
                 piece_of(&id, &message)
             }
@@ -63,7 +63,7 @@ impl Telling {
         match message["type"].as_str()? {
             "ai" => {
                 self.count(id, message);
-                let text = text_of(&message["content"]);
+                let text = Content::text_in(&message["content"]);
                 match self.texts.insert(id.to_owned(), text.clone()) {
                     None => piece_of(id, message),
                     Some(told) => rest_of(&told, &text).map(|rest| tuple(json!({ "type": "ai", "content": rest, "id": id }))),
@@ -113,7 +113,7 @@ impl Telling {
 
 /// What a message or a fragment of one adds, if it is anything to tell.
 fn piece_of(id: &str, message: &Value) -> Option<StreamEvent> {
-    let content = text_of(&message["content"]);
+    let content = Content::text_in(&message["content"]);
     let mut piece =
         Map::from_iter([("type".to_owned(), "ai".into()), ("content".to_owned(), content.into()), ("id".to_owned(), id.into())]);
     for extra in ["usage_metadata", "additional_kwargs"] {
@@ -134,7 +134,7 @@ fn rest_of<'a>(told: &str, text: &'a str) -> Option<&'a str> {
 
 fn result_of(id: &str, message: &Value) -> StreamEvent {
     let mut result = json!({
-        "type": "tool", "content": text_of(&message["content"]), "name": message["name"],
+        "type": "tool", "content": Content::text_in(&message["content"]), "name": message["name"],
         "tool_call_id": message["tool_call_id"], "id": id, "status": message["status"],
     });
     if !message["artifact"].is_null() {
@@ -145,15 +145,6 @@ fn result_of(id: &str, message: &Value) -> StreamEvent {
 
 fn tuple(data: Value) -> StreamEvent {
     StreamEvent { kind: EventKind::MessagesTuple, data }
-}
-
-/// The text of a content, whichever form it has.
-fn text_of(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) => blocks.iter().filter_map(|block| block.as_str().or_else(|| block["text"].as_str())).collect(),
-        _ => String::new(),
-    }
 }
 
 #[cfg(test)]

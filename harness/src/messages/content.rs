@@ -32,6 +32,15 @@ impl From<String> for Content {
 }
 
 impl Content {
+    /// The [`text`](Self::text) of a content as JSON; none of what is no content.
+    pub fn text_in(json: &Value) -> String {
+        match json {
+            Value::String(text) => text.clone(),
+            Value::Array(blocks) => blocks.iter().filter_map(block_text).collect(),
+            _ => String::new(),
+        }
+    }
+
     /// All text of the content, blocks joined without a separator; other blocks are left out.
     pub fn text(&self) -> String {
         match self {

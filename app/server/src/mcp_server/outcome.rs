@@ -87,12 +87,8 @@ fn last_words(messages: &Value) -> String {
     let messages = messages.as_array().map(Vec::as_slice).unwrap_or_default();
     let is_users = |message: &&Value| message["type"] == "human" && message["additional_kwargs"][kwargs::HIDE_FROM_UI] != true;
     let turn = messages.iter().rev().take_while(|message| !is_users(message));
-    let mut texts = turn.filter(|message| message["type"] == "ai").map(|message| text_of(&message["content"]));
+    let mut texts = turn.filter(|message| message["type"] == "ai").map(|message| Content::text_in(&message["content"]));
     texts.find(|text| !text.trim().is_empty()).unwrap_or_default()
-}
-
-fn text_of(content: &Value) -> String {
-    serde_json::from_value(content.clone()).map(|content: Content| content.text()).unwrap_or_default()
 }
 
 impl Answer {

@@ -314,8 +314,7 @@ impl<W: Wire> Asker<W> {
         {
             body.extend_from_slice(&bytes);
         }
-        let said = serde_json::from_slice(&body).ok().and_then(|body| Refused::read(&body));
-        let refused = said.unwrap_or_else(|| Refused { message: String::from_utf8_lossy(&body).trim().to_owned(), ..Refused::default() });
+        let refused = Refused::read_body(&body);
         let kind = refused.class(Some(status), wait);
         let message = redacted(&refused.message, key);
         let message = if message.is_empty() { format!("HTTP status {status}") } else { message };

@@ -42,6 +42,17 @@ impl Refused {
         Some(Self { code: text(word), message, status, retry_after: body.get("error").and_then(asked_wait) })
     }
 
+    /// Reads the whole `body` of an answer whose status refuses: in the forms of [`Refused::read`], as the `detail` or `message` that
+    /// servers without a form of their own send, or else as it stands.
+    pub(in crate::models) fn read_body(body: &[u8]) -> Self {
+        let json: Option<Value> = serde_json::from_slice(body).ok();
+        let plain = |json: &Value| ["detail", "message"].iter().find_map(|key| json.get(key)?.as_str()).map(str::to_owned);
+        json.as_ref().and_then(Self::read).unwrap_or_else(|| {
+            let message = json.as_ref().and_then(plain).unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
+            Self { message, ..Self::default() }
+        })
+    }
+
     /// The class of the refusal, given the `status` and the `wait` around it. A provider that names a wait is only asked too
     /// fast, whatever it says about quotas, unless its code says that there is none left.
     pub(in crate::models) fn class(&self, status: Option<u16>, wait: Option<Duration>) -> ModelErrorKind {
@@ -67,4 +78,23 @@ fn asked_wait(error: &Value) -> Option<Duration> {
     let details = error.get("details")?.as_array()?;
     let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
     Duration::try_from_secs_f64(delay.strip_suffix('s')?.parse().ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusing_body_is_read_for_its_words_in_whatever_form_it_has_them() {
+        for (body, message) in [
+            (r#"{"error": {"message": "no such model", "type": "not_found"}}"#, "no such model"),
+            (r#"{"detail": "the token is too old"}"#, "the token is too old"),
+            (r#"{"message": "come later", "request_id": "7"}"#, "come later"),
+            (r#"{"detail": [{"loc": ["body"]}]}"#, r#"{"detail": [{"loc": ["body"]}]}"#),
+            ("<h1>Bad gateway</h1>\n", "<h1>Bad gateway</h1>"),
+            ("", ""),
+        ] {
+            assert_eq!(Refused::read_body(body.as_bytes()).message, message, "{body}");
+        }
+    }
 }

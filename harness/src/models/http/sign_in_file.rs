@@ -1,6 +1,5 @@
 //! The file in which another program keeps a person's sign-in: read at every call, for that program renews what is in it.
 
-use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -8,6 +7,7 @@ use std::path::{Path, PathBuf};
 use secrecy::SecretString;
 use serde_json::Value;
 
+use crate::host_file;
 use crate::models::{ModelEntry, ProviderKind};
 
 /// What is longer is no sign-in.
@@ -72,16 +72,12 @@ impl SignInFile {
 
 fn text_of(path: &Path) -> Result<String, String> {
     let unreadable = |error: std::io::Error| format!("cannot be read ({error})");
-    let about = fs::metadata(path).map_err(unreadable)?;
-    // A pipe would be waited for.
-    if !about.is_file() {
-        return Err("is not a file".to_owned());
-    }
-    if about.permissions().mode() & WRITABLE_BY_ALL != 0 {
+    let Some(file) = host_file::open_regular(path).map_err(unreadable)? else { return Err("is not a file".to_owned()) };
+    if file.metadata().map_err(unreadable)?.permissions().mode() & WRITABLE_BY_ALL != 0 {
         return Err("may be written by everybody".to_owned());
     }
     let mut text = String::new();
-    File::open(path).and_then(|file| file.take(LONGEST_FILE + 1).read_to_string(&mut text)).map_err(unreadable)?;
+    file.take(LONGEST_FILE + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > LONGEST_FILE { Err(format!("is longer than {} KiB", LONGEST_FILE >> 10)) } else { Ok(text) }
 }
 
@@ -97,6 +93,8 @@ fn understood(text: &str) -> Result<SignIn, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use secrecy::ExposeSecret;
     use serde_json::json;
 

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Builds every fuzz target and feeds it its seeds, once each: no fuzzing, but no target rots either. Needs no nightly toolchain and
+# no cargo-fuzz.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+command -v c++ >/dev/null || (source ../tests/packages.sh && install_packages g++)
+# The versions of the workspace.
+cp ../Cargo.lock .
+export CARGO_TARGET_DIR=../target/fuzz CARGO_PROFILE_DEV_OPT_LEVEL=0
+cargo build --bins
+for target in fuzz_targets/*.rs; do
+    target=$(basename "$target" .rs)
+    "$CARGO_TARGET_DIR/debug/$target" -timeout=10 -rss_limit_mb=1024 seeds/"$target"/* 2>&1 | grep --after-context=20 --extended-regexp '^Executed|ERROR|panicked'
+    echo "$target: ok"
+done
