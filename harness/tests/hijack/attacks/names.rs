@@ -1,0 +1,46 @@
+//! Tools that are forbidden, by their own names and by others.
+
+use serde_json::json;
+
+use super::forbidden as forbidden_call;
+use crate::attempt::{Attempt, Case, Fate};
+use crate::disguises;
+use crate::house::SCOUT;
+use deerflow_harness::testkit::chance::Chance;
+
+/// One to three answers with a forbidden call each, by an agent that may be one of the user's own or one that makes such.
+pub(super) fn forbidden(kind: &'static str, seed: u64, chance: &Chance) -> Case {
+    let lead = (0..=chance.below(3)).map(|_| vec![forbidden_call(chance)]).collect();
+    let mut case = Case::new(kind, seed, lead);
+    match chance.below(3) {
+        0 => drop(case.options.insert("agent_name".to_owned(), json!(SCOUT))),
+        1 => drop(case.options.insert("is_bootstrap".to_owned(), json!(true))),
+        _ => {}
+    }
+    case
+}
+
+/// Names that might be taken for those of tools.
+pub(super) fn disguised(kind: &'static str, seed: u64, chance: &Chance) -> Case {
+    let calls = (0..=chance.below(3)).map(|_| {
+        let name = disguises::name(chance, chance.pick(&["pay", "send_message", "bash", "remote_wipe", "update_agent"]));
+        vec![Attempt::new(Fate::Denied, name, &json!({"what": "everything", "command": "id"}))]
+    });
+    Case::new(kind, seed, calls.collect())
+}
+
+/// Tools that have to be looked for: without looking, looking for something else, and forbidden ones after looking.
+pub(super) fn unloaded(kind: &'static str, seed: u64, chance: &Chance) -> Case {
+    let call = |fate, name: &str| vec![Attempt::new(fate, name, &json!({"what": "everything"}))];
+    let search = |query: &str| vec![Attempt::new(Fate::Open, "tool_search", &json!({ "query": query }))];
+    let look = || call(Fate::Open, "remote_look");
+    let wipe = || call(Fate::Denied, "remote_wipe");
+    let lead = match chance.below(5) {
+        0 => vec![look(), wipe()],
+        1 => vec![search("select:remote_wipe"), wipe(), look()],
+        2 => vec![search("select:pay,bash"), look()],
+        3 => vec![[search("select:remote_wipe"), wipe(), look()].concat()],
+        _ => vec![search("nothing of that name"), look(), call(Fate::Denied, &disguises::name(chance, "remote_look"))],
+    };
+    Case::new(kind, seed, lead)
+}
