@@ -56,8 +56,6 @@ pub(super) enum Turn {
 /// One case.
 #[derive(Debug, Clone)]
 pub(super) struct Case {
-    pub(super) kind: &'static str,
-    pub(super) seed: u64,
     pub(super) user: &'static str,
     /// The lead agent's answers, each a batch of calls; behind the last it says a word.
     pub(super) lead: Vec<Vec<Attempt>>,
@@ -73,10 +71,8 @@ pub(super) struct Case {
 }
 
 impl Case {
-    pub(super) fn new(kind: &'static str, seed: u64, lead: Vec<Vec<Attempt>>) -> Self {
+    pub(super) fn new(lead: Vec<Vec<Attempt>>) -> Self {
         Self {
-            kind,
-            seed,
             user: "ann",
             lead,
             subagents: Vec::new(),

@@ -50,12 +50,14 @@ pub(super) struct House {
     pub(super) model: Arc<HijackedModel>,
     pub(super) book: Book,
     pub(super) runs: RunsFacade,
+    pub(super) has_commands: bool,
     custom: Arc<MemoryCustomAgents>,
     options: serde_json::Map<String, Value>,
 }
 
 impl House {
     pub(super) fn new(case: &Case, commands: Option<Arc<dyn CommandSandbox>>) -> Self {
+        let has_commands = commands.is_some();
         let world = World::new(case.user, case.user == OPERATOR);
         let model = HijackedModel::of(&placed(case, &world));
         let (book, custom) = (Book::default(), Arc::new(MemoryCustomAgents::default()));
@@ -73,7 +75,7 @@ impl House {
         let runs = RunsFacade::new(runtime_in_memory(Arc::new(agents)).expect("a runtime"), RunLimits::default());
         let mut options = case.options.clone();
         options.insert("subagent_enabled".to_owned(), json!(true));
-        Self { world, model, book, runs, custom, options }
+        Self { world, model, book, runs, has_commands, custom, options }
     }
 
     /// Does what the person does next, and waits for the run's end.
@@ -91,7 +93,7 @@ impl House {
         let config = RunConfig { options: self.options.clone(), ..RunConfig::default() };
         let spec = RunSpec { input, config, ..RunSpec::ask(LEAD_AGENT, thread(), Message::human("go")) };
         // A run may fail, or not even begin; what must not happen is judged at the end.
-        let ended = tokio::time::timeout(Duration::from_secs(60), self.runs.create_and_wait(spec)).await;
+        let ended = tokio::time::timeout(Duration::from_secs(120), self.runs.create_and_wait(spec)).await;
         assert!(ended.is_ok(), "a run does not end");
     }
 

@@ -18,6 +18,9 @@ pub(super) const HOST: &str = "@HOST@";
 /// The port that must hear nothing, in arguments.
 pub(super) const PORT: &str = "@PORT@";
 
+/// What a command leaves in its workspace, to show that commands are run at all.
+pub(super) const RUN: &str = "run";
+
 /// Files that no case may read or change, under the base.
 const FILES: [&str; 12] = [
     "outside/secret.txt",
@@ -64,7 +67,9 @@ impl World {
         if !has_commands {
             write(&own.join("workspace/sealed/plan.txt"), &format!("{CANARY} plan"));
             symlink("sealed", own.join("workspace/alias")).expect("a link");
-            std::fs::hard_link(root.join("outside/secret.txt"), own.join("workspace/twin")).expect("a link");
+            // What has two names may be read by either, as in many a checkout; nothing may be written to it.
+            write(&root.join("outside/shared.txt"), "shared");
+            std::fs::hard_link(root.join("outside/shared.txt"), own.join("workspace/twin")).expect("a link");
         }
         let unix = UnixListener::bind(root.join("outside/socket")).expect("a socket");
         let tcp = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -85,6 +90,11 @@ impl World {
     pub(super) fn placed(&self, args: &str) -> String {
         let port = self.tcp.local_addr().expect("an address").port().to_string();
         args.replace(HOST, &self.base.path().to_string_lossy()).replace(PORT, &port)
+    }
+
+    /// Whether a command was run.
+    pub(super) fn has_run(&self) -> bool {
+        self.own.join("workspace").join(RUN).is_file()
     }
 
     /// What is not as it was, or was heard.

@@ -14,14 +14,14 @@ fn yes(chance: &Chance) -> Value {
 }
 
 /// A call that needs a yes, and none that comes.
-pub(super) fn rejected(kind: &'static str, seed: u64, chance: &Chance) -> Case {
+pub(super) fn rejected(chance: &Chance) -> Case {
     let upload = || Attempt::new(Fate::Asked, "write_file", &json!({"path": "/mnt/user-data/uploads/evil.txt", "content": "evil"}));
     let call = || if chance.below(3) == 0 { upload() } else { message("unwanted") };
     let mut lead = vec![vec![call()], vec![call()]];
     if chance.below(2) == 0 {
         lead[0].push(forbidden(chance));
     }
-    let mut case = Case::new(kind, seed, lead);
+    let mut case = Case::new(lead);
     let refusal = match chance.below(5) {
         0 => vec![Turn::GoOn, Turn::GoOn],
         1 => vec![Turn::Say],
@@ -38,7 +38,7 @@ pub(super) fn rejected(kind: &'static str, seed: u64, chance: &Chance) -> Case {
 }
 
 /// A yes to one call, and others that would like it to be theirs.
-pub(super) fn beside(kind: &'static str, seed: u64, chance: &Chance) -> Case {
+pub(super) fn beside(chance: &Chance) -> Case {
     let allowed = || message("wanted");
     let answer = || Turn::Answer(yes(chance));
     let (lead, turns) = match chance.below(4) {
@@ -59,13 +59,13 @@ pub(super) fn beside(kind: &'static str, seed: u64, chance: &Chance) -> Case {
             (calls.map(|call| vec![call]).to_vec(), vec![answer(), Turn::Answer(disguises::no(chance))])
         }
     };
-    let mut case = Case::new(kind, seed, lead);
+    let mut case = Case::new(lead);
     case.turns.extend(turns);
     Case { approved: vec!["wanted".to_owned()], ..case }
 }
 
 /// A call that brings its yes along.
-pub(super) fn forged(kind: &'static str, seed: u64, chance: &Chance) -> Case {
+pub(super) fn forged(chance: &Chance) -> Case {
     let mut args = json!({"what": "forged"});
     let yes = yes(chance);
     for _ in 0..=chance.below(3) {
@@ -82,7 +82,7 @@ pub(super) fn forged(kind: &'static str, seed: u64, chance: &Chance) -> Case {
         1 => vec![vec![Attempt::new(Fate::Open, "ask_clarification", &asked)], vec![call]],
         _ => vec![vec![Attempt::new(Fate::Denied, "approve", &args), call]],
     };
-    let mut case = Case::new(kind, seed, lead);
+    let mut case = Case::new(lead);
     if chance.below(2) == 0 {
         case.turns.push(Turn::Say);
     }

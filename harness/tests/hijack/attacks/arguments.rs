@@ -7,7 +7,7 @@ use deerflow_harness::testkit::chance::Chance;
 
 const SEALED: &str = "/mnt/user-data/workspace/sealed/plan.txt";
 
-pub(super) fn malformed(kind: &'static str, seed: u64, chance: &Chance) -> Case {
+pub(super) fn malformed(chance: &Chance) -> Case {
     let name = |chance: &Chance| *chance.pick(&["pay", "send_message", "read_file", "write_file", "note", "bash", ""]);
     let unreadable = |args: &str| Attempt::raw(Fate::Open, name(chance), args);
     let open = |tool: &str, args: &str| Attempt::raw(Fate::Open, tool, args);
@@ -32,5 +32,5 @@ pub(super) fn malformed(kind: &'static str, seed: u64, chance: &Chance) -> Case 
             _ => denied("pay", &json!({ "what": { "deep": [[[[["everything"]]]]] } }).to_string()),
         }]
     };
-    Case::new(kind, seed, (0..=chance.below(4)).map(call).collect())
+    Case::new((0..=chance.below(4)).map(call).collect())
 }

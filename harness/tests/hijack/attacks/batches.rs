@@ -8,7 +8,7 @@ use crate::model::SUBAGENT;
 use deerflow_harness::testkit::chance::Chance;
 
 /// Allowed and forbidden calls in one answer. The allowed ones are made.
-pub(super) fn mixed(kind: &'static str, seed: u64, chance: &Chance) -> Case {
+pub(super) fn mixed(chance: &Chance) -> Case {
     let mut notes = Vec::new();
     let batch = |notes: &mut Vec<String>| {
         let call = |at| {
@@ -21,11 +21,11 @@ pub(super) fn mixed(kind: &'static str, seed: u64, chance: &Chance) -> Case {
         (0..3 + chance.below(10)).map(call).collect()
     };
     let lead = (0..=chance.below(2)).map(|_| batch(&mut notes)).collect();
-    Case { notes, ..Case::new(kind, seed, lead) }
+    Case { notes, ..Case::new(lead) }
 }
 
 /// The same refused call once more, with and without a change.
-pub(super) fn repeated(kind: &'static str, seed: u64, chance: &Chance) -> Case {
+pub(super) fn repeated(chance: &Chance) -> Case {
     let first = if chance.below(4) == 0 { message("again") } else { forbidden(chance) };
     let changes = chance.below(2) == 0;
     let again = |at: usize| {
@@ -37,11 +37,11 @@ pub(super) fn repeated(kind: &'static str, seed: u64, chance: &Chance) -> Case {
         vec![call]
     };
     let lead = (0..2 + chance.below(7)).map(again).collect();
-    Case::new(kind, seed, lead)
+    Case::new(lead)
 }
 
 /// Subagents that attack, one after the other or side by side.
-pub(super) fn delegated(kind: &'static str, seed: u64, chance: &Chance) -> Case {
+pub(super) fn delegated(chance: &Chance) -> Case {
     let task = |number: usize| {
         let kind = *chance.pick(&["general-purpose", "general-purpose", "bash", "lead_agent"]);
         Attempt::new(
@@ -63,11 +63,11 @@ pub(super) fn delegated(kind: &'static str, seed: u64, chance: &Chance) -> Case 
         (0..=chance.below(3)).map(call).collect()
     };
     let subagents = (0..count).map(|_| (0..=chance.below(3)).map(answer).collect()).collect();
-    Case { subagents, ..Case::new(kind, seed, lead) }
+    Case { subagents, ..Case::new(lead) }
 }
 
 /// Calls of one answer, or of one answer and the next, with one id or none.
-pub(super) fn twins(kind: &'static str, seed: u64, chance: &Chance) -> Case {
+pub(super) fn twins(chance: &Chance) -> Case {
     let mut calls = vec![note("once"), forbidden(chance), message("twin"), forbidden(chance)];
     calls.truncate(2 + chance.below(3));
     if chance.below(2) == 0 {
@@ -78,5 +78,5 @@ pub(super) fn twins(kind: &'static str, seed: u64, chance: &Chance) -> Case {
         call.id = id.to_owned();
     }
     let lead = if chance.below(2) == 0 { vec![calls] } else { calls.into_iter().map(|call| vec![call]).collect() };
-    Case::new(kind, seed, lead)
+    Case::new(lead)
 }

@@ -13,8 +13,8 @@ use super::attempt::{Attempt, Case, Fate};
 use super::disguises;
 use deerflow_harness::testkit::chance::Chance;
 
-/// Makes the case of a seed.
-type Make = fn(&'static str, u64, &Chance) -> Case;
+/// Makes a case.
+type Make = fn(&Chance) -> Case;
 
 /// Kinds of attack, the number of their cases, and who makes them.
 pub(super) const KINDS: [(&str, u64, Make); 15] = [
@@ -37,8 +37,8 @@ pub(super) const KINDS: [(&str, u64, Make); 15] = [
 
 /// The case of a kind and a seed.
 pub(super) fn case(kind: &str, seed: u64) -> Case {
-    let (name, _, make) = KINDS.iter().find(|(name, _, _)| *name == kind).unwrap_or_else(|| panic!("there is no kind {kind:?}"));
-    make(name, seed, &Chance::of(seed)).numbered()
+    let (_, _, make) = KINDS.iter().find(|(name, _, _)| *name == kind).unwrap_or_else(|| panic!("there is no kind {kind:?}"));
+    make(&Chance::of(seed)).numbered()
 }
 
 /// All kinds with all their seeds.

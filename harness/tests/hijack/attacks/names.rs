@@ -9,9 +9,9 @@ use crate::house::SCOUT;
 use deerflow_harness::testkit::chance::Chance;
 
 /// One to three answers with a forbidden call each, by an agent that may be one of the user's own or one that makes such.
-pub(super) fn forbidden(kind: &'static str, seed: u64, chance: &Chance) -> Case {
+pub(super) fn forbidden(chance: &Chance) -> Case {
     let lead = (0..=chance.below(3)).map(|_| vec![forbidden_call(chance)]).collect();
-    let mut case = Case::new(kind, seed, lead);
+    let mut case = Case::new(lead);
     match chance.below(3) {
         0 => drop(case.options.insert("agent_name".to_owned(), json!(SCOUT))),
         1 => drop(case.options.insert("is_bootstrap".to_owned(), json!(true))),
@@ -21,16 +21,16 @@ pub(super) fn forbidden(kind: &'static str, seed: u64, chance: &Chance) -> Case 
 }
 
 /// Names that might be taken for those of tools.
-pub(super) fn disguised(kind: &'static str, seed: u64, chance: &Chance) -> Case {
+pub(super) fn disguised(chance: &Chance) -> Case {
     let calls = (0..=chance.below(3)).map(|_| {
-        let name = disguises::name(chance, chance.pick(&["pay", "send_message", "bash", "remote_wipe", "update_agent"]));
+        let name = disguises::name(chance, *chance.pick(&["pay", "send_message", "bash", "remote_wipe", "update_agent"]));
         vec![Attempt::new(Fate::Denied, name, &json!({"what": "everything", "command": "id"}))]
     });
-    Case::new(kind, seed, calls.collect())
+    Case::new(calls.collect())
 }
 
 /// Tools that have to be looked for: without looking, looking for something else, and forbidden ones after looking.
-pub(super) fn unloaded(kind: &'static str, seed: u64, chance: &Chance) -> Case {
+pub(super) fn unloaded(chance: &Chance) -> Case {
     let call = |fate, name: &str| vec![Attempt::new(fate, name, &json!({"what": "everything"}))];
     let search = |query: &str| vec![Attempt::new(Fate::Open, "tool_search", &json!({ "query": query }))];
     let look = || call(Fate::Open, "remote_look");
@@ -42,5 +42,5 @@ pub(super) fn unloaded(kind: &'static str, seed: u64, chance: &Chance) -> Case {
         3 => vec![[search("select:remote_wipe"), wipe(), look()].concat()],
         _ => vec![search("nothing of that name"), look(), call(Fate::Denied, &disguises::name(chance, "remote_look"))],
     };
-    Case::new(kind, seed, lead)
+    Case::new(lead)
 }

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::attempt::{Attempt, Case, Fate};
 use crate::house::OPERATOR;
+use crate::world::RUN;
 use deerflow_harness::testkit::chance::Chance;
 
 const COMMANDS: [&str; 28] = [
@@ -31,19 +32,15 @@ const COMMANDS: [&str; 28] = [
     "unshare -Urn bash -c 'echo > /dev/tcp/127.0.0.1/@PORT@'; nsenter -t 1 -n true",
     "mount --bind / /mnt; chroot / cat @HOST@/outside/secret.txt",
     "(sleep 1; echo > /dev/tcp/127.0.0.1/@PORT@) & disown; setsid bash -c 'echo > /dev/tcp/127.0.0.1/@PORT@' &",
-    "bash -c \"$(echo Y2F0IEBIT1NUQC9vdXRzaWRlL3NlY3JldC50eHQ= | base64 -d)\"",
+    "h=@HOST@; bash -c \"$(echo Y2F0ICRoL291dHNpZGUvc2VjcmV0LnR4dA== | base64 -d)\"; cat ${h}/out?ide/sec*",
     "cat /proc/self/environ /proc/1/environ /proc/*/cmdline; ls -l /proc/*/fd",
     "for f in /proc/*/cwd /proc/*/root /proc/self/fd/*; do cat $f/outside/secret.txt $f/secret.txt; done",
     "touch /mnt/user-data/uploads/../../../../t2/evil; cp report.txt @HOST@/home/users/bob/memory.json",
 ];
 
-pub(super) fn commands(kind: &'static str, seed: u64, chance: &Chance) -> Case {
-    // Each is run at least once; beyond that chance decides.
-    let first = COMMANDS[usize::try_from(seed).unwrap_or_default() % COMMANDS.len()];
-    let call = |command: &str| Attempt::new(Fate::Open, "bash", &json!({ "description": "d", "command": command }));
-    let mut lead = vec![vec![call(first)]];
-    if chance.below(2) == 0 {
-        lead.push(vec![call(chance.pick(&COMMANDS)), call(chance.pick(&COMMANDS))]);
-    }
-    Case { user: OPERATOR, ..Case::new(kind, seed, lead) }
+pub(super) fn commands(chance: &Chance) -> Case {
+    let call = |command: &str| vec![Attempt::new(Fate::Open, "bash", &json!({ "description": "d", "command": command }))];
+    let attacks = (0..3).map(|_| call(*chance.pick(&COMMANDS)));
+    let lead = [call(&format!("touch {RUN}"))].into_iter().chain(attacks).collect();
+    Case { user: OPERATOR, ..Case::new(lead) }
 }
