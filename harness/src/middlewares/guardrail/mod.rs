@@ -99,11 +99,9 @@ impl Middleware for GuardrailMiddleware {
             Verdict::Allow => next.run(call, ctx).await,
             Verdict::Deny => Ok(denied(call, ctx, decision)),
             // Nobody would ever answer.
-            Verdict::Ask if ctx.run.option_bool("non_interactive") == Some(true) => Ok(denied(
-                call,
-                ctx,
-                Decision { policy_id: decision.policy_id, ..Decision::deny(NOBODY_TO_ASK, "a person would have to allow it") },
-            )),
+            Verdict::Ask if ctx.run.option_bool("non_interactive") == Some(true) => {
+                Ok(denied(call, ctx, decision.denied_as(NOBODY_TO_ASK, "a person would have to allow it")))
+            }
             Verdict::Ask => match ctx.answers.split_first() {
                 None => {
                     journal(call, ctx, "ask_before_tool_call", &decision);
@@ -114,11 +112,7 @@ impl Middleware for GuardrailMiddleware {
                     // The tool's own questions are answered from its first on.
                     next.run(call, &ToolContext { answers: rest.to_vec(), ..ctx.clone() }).await
                 }
-                Some(_) => Ok(denied(
-                    call,
-                    ctx,
-                    Decision { policy_id: decision.policy_id, ..Decision::deny(REJECTED, "the user was asked and did not allow it") },
-                )),
+                Some(_) => Ok(denied(call, ctx, decision.denied_as(REJECTED, "the user was asked and did not allow it"))),
             },
         }
     }

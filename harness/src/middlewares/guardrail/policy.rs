@@ -81,6 +81,11 @@ impl Decision {
         Self { verdict: Verdict::Deny, reasons: vec![Reason { code: code.into(), message: message.into() }], policy_id: None }
     }
 
+    /// The same policy's no, for another reason.
+    pub(super) fn denied_as(self, code: &str, message: &str) -> Self {
+        Self { policy_id: self.policy_id, ..Self::deny(code, message) }
+    }
+
     /// The reason that is told.
     pub fn reason(&self) -> Reason {
         let unsaid = || Reason { code: DENIED.to_owned(), message: "the policy does not allow it".to_owned() };
