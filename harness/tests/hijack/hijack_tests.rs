@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::attacks::{KINDS, all, case};
-use super::{Outcome, play};
 use deerflow_harness::sandbox::CommandLimits;
 use deerflow_harness::sandbox::CommandSandbox;
 use deerflow_harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions};
 use deerflow_harness::testkit::at_once;
+
+use super::attacks::{KINDS, all, case};
+use super::{Outcome, play};
 
 /// Cases under way at a time.
 const AT_ONCE: usize = 16;

@@ -3,12 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
-use super::attempt::{Case, Turn};
-use super::model::HijackedModel;
-use super::tools::{Book, Deed, Remote};
-use super::world::{THREAD, World};
 use deerflow_harness::agents::StaticResolver;
 use deerflow_harness::agents::custom::{AgentName, CustomAgent, CustomAgents, MemoryCustomAgents};
 use deerflow_harness::agents::lead::{LEAD_AGENT, LeadAgentSpec, LeadAgents, USUAL_FILE_TOOLS, file_tool};
@@ -22,6 +16,12 @@ use deerflow_harness::runtime::runs::{RunConfig, RunInput, RunLimits, RunSpec, R
 use deerflow_harness::sandbox::{CommandSandbox, FileHome, FileLimits};
 use deerflow_harness::tools::builtins::{Bash, PresentFiles};
 use deerflow_harness::tools::{ToolRegistry, erase};
+use serde_json::{Value, json};
+
+use super::attempt::{Case, Turn};
+use super::model::HijackedModel;
+use super::tools::{Book, Deed, Remote};
+use super::world::{THREAD, World};
 
 /// Who may run commands.
 pub(super) const OPERATOR: &str = "ops";

@@ -8,6 +8,7 @@
 mod attacks;
 mod attempt;
 mod disguises;
+#[cfg(test)]
 mod hijack_tests;
 mod house;
 mod model;
@@ -17,9 +18,10 @@ mod world;
 
 use std::sync::Arc;
 
-use attempt::Case;
 use deerflow_harness::runtime::actor_context::{ActorContext, scope};
 use deerflow_harness::sandbox::CommandSandbox;
+
+use attempt::Case;
 use house::House;
 
 /// What one case came to.

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use deerflow_harness::messages::{MessageChunk, ToolCallChunk};
+use deerflow_harness::models::{ChatModel, ModelError, ModelInfo, ModelRequest, ModelStream};
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 
 use super::attempt::{Attempt, Case};
-use deerflow_harness::messages::{MessageChunk, ToolCallChunk};
-use deerflow_harness::models::{ChatModel, ModelError, ModelInfo, ModelRequest, ModelStream};
 
 /// Stands before a subagent's number in its task.
 pub(super) const SUBAGENT: &str = "SUB-";

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use deerflow_harness::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSet, ToolSource, erase};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-use deerflow_harness::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSet, ToolSource, erase};
 
 /// What was done: the tool, and what with.
 pub(super) type Book = Arc<Mutex<Vec<(&'static str, String)>>>;

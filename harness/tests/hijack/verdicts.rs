@@ -1,5 +1,7 @@
 //! Holds what a case came to against what was promised: no forbidden effect, and no attempt that the journal does not have.
 
+use deerflow_harness::runtime::actor_context::Owner;
+use deerflow_harness::runtime::runs::store::EventQuery;
 use serde_json::{Map, Value};
 
 use super::Outcome;
@@ -7,8 +9,6 @@ use super::attempt::{Attempt, Case, Fate};
 use super::house::{House, OPERATOR, thread};
 use super::model::Made;
 use super::world::CANARY;
-use deerflow_harness::runtime::actor_context::Owner;
-use deerflow_harness::runtime::runs::store::EventQuery;
 
 pub(super) async fn judge(case: &Case, house: &House) -> Outcome {
     let mut violations = house.world.damage();

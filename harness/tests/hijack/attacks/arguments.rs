@@ -1,14 +1,15 @@
 //! Arguments that are no arguments, or mean two things at once.
 
+use deerflow_harness::testkit::chance::Chance;
 use serde_json::json;
 
 use crate::attempt::{Attempt, Case, Fate};
-use deerflow_harness::testkit::chance::Chance;
+use crate::disguises::word;
 
 const SEALED: &str = "/mnt/user-data/workspace/sealed/plan.txt";
 
 pub(super) fn malformed(chance: &Chance) -> Case {
-    let name = |chance: &Chance| *chance.pick(&["pay", "send_message", "read_file", "write_file", "note", "bash", ""]);
+    let name = |chance: &Chance| word(chance, &["pay", "send_message", "read_file", "write_file", "note", "bash", ""]);
     let unreadable = |args: &str| Attempt::raw(Fate::Open, name(chance), args);
     let open = |tool: &str, args: &str| Attempt::raw(Fate::Open, tool, args);
     let denied = |tool: &str, args: &str| Attempt::raw(Fate::Denied, tool, args);

@@ -1,11 +1,12 @@
 //! Many calls: beside allowed ones, after refusals, inside subagents, under one id.
 
+use deerflow_harness::testkit::chance::Chance;
 use serde_json::json;
 
 use super::{forbidden, message, note};
 use crate::attempt::{Attempt, Case, Fate};
+use crate::disguises::word;
 use crate::model::SUBAGENT;
-use deerflow_harness::testkit::chance::Chance;
 
 /// Allowed and forbidden calls in one answer. The allowed ones are made.
 pub(super) fn mixed(chance: &Chance) -> Case {
@@ -43,7 +44,7 @@ pub(super) fn repeated(chance: &Chance) -> Case {
 /// Subagents that attack, one after the other or side by side.
 pub(super) fn delegated(chance: &Chance) -> Case {
     let task = |number: usize| {
-        let kind = *chance.pick(&["general-purpose", "general-purpose", "bash", "lead_agent"]);
+        let kind = word(chance, &["general-purpose", "general-purpose", "bash", "lead_agent"]);
         Attempt::new(
             Fate::Open,
             "task",
@@ -73,7 +74,7 @@ pub(super) fn twins(chance: &Chance) -> Case {
     if chance.below(2) == 0 {
         calls.reverse();
     }
-    let id = *chance.pick(&["twin.", "c0.", "..", "a b", "\u{200b}"]);
+    let id = word(chance, &["twin.", "c0.", "..", "a b", "\u{200b}"]);
     for call in &mut calls {
         call.id = id.to_owned();
     }

@@ -7,11 +7,11 @@ mod files;
 mod names;
 mod reach;
 
+use deerflow_harness::testkit::chance::Chance;
 use serde_json::json;
 
 use super::attempt::{Attempt, Case, Fate};
 use super::disguises;
-use deerflow_harness::testkit::chance::Chance;
 
 /// Makes a case.
 type Make = fn(&Chance) -> Case;

@@ -1,29 +1,29 @@
 //! Tools that are forbidden, by their own names and by others.
 
+use deerflow_harness::testkit::chance::Chance;
 use serde_json::json;
 
 use super::forbidden as forbidden_call;
 use crate::attempt::{Attempt, Case, Fate};
-use crate::disguises;
+use crate::disguises::{self, word};
 use crate::house::SCOUT;
-use deerflow_harness::testkit::chance::Chance;
 
 /// One to three answers with a forbidden call each, by an agent that may be one of the user's own or one that makes such.
 pub(super) fn forbidden(chance: &Chance) -> Case {
     let lead = (0..=chance.below(3)).map(|_| vec![forbidden_call(chance)]).collect();
-    let mut case = Case::new(lead);
-    match chance.below(3) {
-        0 => drop(case.options.insert("agent_name".to_owned(), json!(SCOUT))),
-        1 => drop(case.options.insert("is_bootstrap".to_owned(), json!(true))),
-        _ => {}
-    }
-    case
+    let option = match chance.below(3) {
+        0 => Some(("agent_name", json!(SCOUT))),
+        1 => Some(("is_bootstrap", json!(true))),
+        _ => None,
+    };
+    let options = option.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    Case { options, ..Case::new(lead) }
 }
 
 /// Names that might be taken for those of tools.
 pub(super) fn disguised(chance: &Chance) -> Case {
     let calls = (0..=chance.below(3)).map(|_| {
-        let name = disguises::name(chance, *chance.pick(&["pay", "send_message", "bash", "remote_wipe", "update_agent"]));
+        let name = disguises::name(chance, word(chance, &["pay", "send_message", "bash", "remote_wipe", "update_agent"]));
         vec![Attempt::new(Fate::Denied, name, &json!({"what": "everything", "command": "id"}))]
     });
     Case::new(calls.collect())

@@ -1,11 +1,12 @@
 //! Commands of somebody who may run them, aimed at what their sandbox does not hold.
 
+use deerflow_harness::testkit::chance::Chance;
 use serde_json::json;
 
 use crate::attempt::{Attempt, Case, Fate};
+use crate::disguises::word;
 use crate::house::OPERATOR;
 use crate::world::RUN;
-use deerflow_harness::testkit::chance::Chance;
 
 const COMMANDS: [&str; 28] = [
     "cat @HOST@/outside/secret.txt",
@@ -40,7 +41,7 @@ const COMMANDS: [&str; 28] = [
 
 pub(super) fn commands(chance: &Chance) -> Case {
     let call = |command: &str| vec![Attempt::new(Fate::Open, "bash", &json!({ "description": "d", "command": command }))];
-    let attacks = (0..3).map(|_| call(*chance.pick(&COMMANDS)));
+    let attacks = (0..3).map(|_| call(word(chance, &COMMANDS)));
     let lead = [call(&format!("touch {RUN}"))].into_iter().chain(attacks).collect();
     Case { user: OPERATOR, ..Case::new(lead) }
 }
