@@ -12,7 +12,7 @@ use super::attacks::{KINDS, all, case};
 use super::{Outcome, play};
 
 /// Cases under way at a time.
-const AT_ONCE: usize = 16;
+const AT_ONCE: usize = 32;
 
 /// A word from the environment, such as `KIND="planted link"`.
 fn setting(name: &str) -> Option<String> {
