@@ -4,6 +4,7 @@
 //! `harness::run_store_suite!([#[tokio::test]] open_my_stores);`. Each promise becomes a test of its name. What the function
 //! opens must not share data with other calls; what it needs to stay alive goes into [`RunStores::keep`].
 
+pub mod chance;
 pub mod checkpoint_history;
 pub mod checkpointer;
 pub mod command_sandbox;

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::agent::Assembly;
 use super::calls::DueCall;
+use super::dropped_calls::tell_dropped_calls;
 use super::machine::{LoopMachine, RunBounds, Step};
 use super::model_call::Provider;
 use super::nodes::{MODEL, Place, START, TOOLS};
@@ -124,6 +125,7 @@ impl Driver {
         let update = with_ids(outcome.update, &self.ctx);
         let known = |message: &Message| self.state.messages().iter().rev().any(|held| held.id == message.id);
         let joining: Vec<Message> = update.messages.iter().filter(|message| is_visible(message) && !known(message)).cloned().collect();
+        tell_dropped_calls(self.state.messages(), &update.messages, self.parts.stack.name(index), phase, &self.ctx);
         self.reduce(vec![update.clone()])?;
         // What was cut first is why the rest is missing.
         self.stop_reason = self.stop_reason.take().or(outcome.stop_reason);

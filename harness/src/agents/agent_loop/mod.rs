@@ -7,6 +7,7 @@ mod agent;
 mod calls;
 mod drawing;
 pub mod driver;
+mod dropped_calls;
 pub mod machine;
 mod model_call;
 mod nodes;

@@ -4,13 +4,24 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::agents::AgentBuilder;
-use crate::agents::test_support::{ReplayModel, Reply, ask, calls};
+use crate::agents::test_support::{ReplayModel, Reply, Said, ask, calls, fresh, go_on, run, state_of};
 use crate::config::GuardrailProviderConfig;
+use crate::messages::Message;
+use crate::runtime::agent::AgentStart;
 use crate::tools::builtins::WriteTodos;
 
 fn provider(kind: &str, config: Value) -> Arc<dyn GuardrailPolicy> {
     let section: GuardrailProviderConfig = serde_json::from_value(json!({"use": kind, "config": config})).unwrap();
     policy_of(Some(&section))
+}
+
+/// What the guardrails did about calls, and why, as the journal is told.
+fn told(said: &Said) -> Vec<(&'static str, String)> {
+    let told = |event: &AgentEvent| match event {
+        AgentEvent::MiddlewareAction(done) => Some((done.action, done.changes["code"].as_str()?.to_owned())),
+        _ => None,
+    };
+    said.events.iter().filter_map(told).collect()
 }
 
 /// The result of a call of `write_todos` under this policy.
@@ -51,6 +62,35 @@ async fn the_first_rule_that_fits_decides() {
         let text = result(provider("rules", config.clone()), true).await;
         assert!(text.starts_with(wanted), "{config}: {text}");
     }
+}
+
+#[tokio::test]
+async fn a_call_that_a_person_has_to_allow_waits_for_a_yes_and_is_not_made_after_a_no() {
+    let call = calls([("c", "write_todos", json!({"todos": []}))]);
+    let guard = || GuardrailMiddleware::new(provider("rules", json!({"default": "ask"})), true, None);
+    for (answer, wanted, action, code) in [
+        (json!(true), "The todo list", "allow_tool_call_after_approval", "rule.ask"),
+        (
+            json!("yes"),
+            "Error: the call of write_todos was denied by the guardrails (approval.rejected)",
+            "deny_tool_call",
+            "approval.rejected",
+        ),
+    ] {
+        let model = ReplayModel::new([call.clone(), Reply::Say("done")]);
+        let agent = AgentBuilder::new(model).tool(WriteTodos).middleware(guard()).build();
+        let asked = ask(&agent, "go").await;
+        let question = &asked.last_step().next[0].interrupts[0]["value"];
+        assert_eq!(question["action_requests"][0]["args"], json!({"todos": []}));
+        assert_eq!((asked.state().messages().len(), told(&asked)), (2, vec![("ask_before_tool_call", "rule.ask".to_owned())]));
+        let done = run(&agent, go_on(&asked, AgentStart::Resume(answer)), |_| {}).await;
+        assert!(done.state().messages()[2].content.text().starts_with(wanted), "{:?}", done.transcript());
+        assert_eq!(told(&done), [(action, code.to_owned())]);
+    }
+    let agent = AgentBuilder::new(ReplayModel::new([call, Reply::Say("done")])).tool(WriteTodos).middleware(guard()).build();
+    let options = json!({"non_interactive": true}).as_object().unwrap().clone();
+    let alone = run(&agent, fresh(state_of([Message::human("go")])), |ctx| ctx.options = Arc::new(options)).await;
+    assert_eq!(told(&alone), [("deny_tool_call", "approval.nobody_to_ask".to_owned())]);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
-//! Asks somebody before each tool call whether it may be made.
+//! Asks a policy before each tool call whether it may be made, and a person where the policy wants that.
 
 mod allowlist;
+mod approval;
 mod from_config;
 mod policy;
 mod rules;
@@ -11,23 +12,33 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
+use serde_json::{Value, json};
 
 pub use self::allowlist::AllowlistPolicy;
 pub use self::from_config::{BrokenPolicy, policy_of};
-pub use self::policy::{Decision, GuardrailPolicy, GuardrailRequest, PolicyError, Reason};
+pub use self::policy::{Decision, GuardrailPolicy, GuardrailRequest, PolicyError, Reason, Verdict};
 pub use self::rules::RulePolicy;
 use super::middleware::{Hooks, Middleware};
 use super::next::ToolNext;
 use crate::clock::iso;
 use crate::messages::ToolCall;
-use crate::tools::{ToolContext, ToolError, ToolOutput};
+use crate::runtime::agent::{AgentEvent, MiddlewareAction};
+use crate::tools::{ToolContext, ToolControl, ToolError, ToolOutput};
 
+const NAME: &str = "GuardrailMiddleware";
 /// How long a decision may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Why a call was denied that nobody decided on.
 const EVALUATOR_ERROR: &str = "oap.evaluator_error";
+/// Why a call was denied that a person was asked about.
+const REJECTED: &str = "approval.rejected";
+/// Why a call was denied that a person should have been asked about.
+const NOBODY_TO_ASK: &str = "approval.nobody_to_ask";
+/// What its rows in the journal are found by.
+const TAG: &str = "guardrail";
 
-/// Denied calls become results that say why; the run goes on.
+/// Denied calls become results that say why; the run goes on. Calls that a person has to allow wait for the answer. The journal has
+/// each call that was not simply allowed.
 #[derive(Debug, Clone)]
 pub struct GuardrailMiddleware {
     policy: Arc<dyn GuardrailPolicy>,
@@ -63,14 +74,19 @@ impl GuardrailMiddleware {
             Err(_late) => format!("no decision within {} s", PATIENCE.as_secs()),
         };
         tracing::error!(tool = %call.name, run_id = %run.run_id, %failure, closed = self.fail_closed, "a guardrail cannot decide");
-        if self.fail_closed { Decision::deny(EVALUATOR_ERROR, "the policy could not be asked") } else { Decision::allow() }
+        let decision = Decision::deny(EVALUATOR_ERROR, "the policy could not be asked");
+        if self.fail_closed {
+            return decision;
+        }
+        journal(call, ctx, "allow_tool_call_after_provider_error", &decision);
+        Decision::allow()
     }
 }
 
 #[async_trait]
 impl Middleware for GuardrailMiddleware {
     fn name(&self) -> &str {
-        "GuardrailMiddleware"
+        NAME
     }
 
     fn hooks(&self) -> Hooks {
@@ -79,17 +95,52 @@ impl Middleware for GuardrailMiddleware {
 
     async fn wrap_tool_call(&self, call: &ToolCall, ctx: &ToolContext, next: ToolNext<'_>) -> Result<ToolOutput, ToolError> {
         let decision = self.decide(call, ctx).await;
-        if decision.allow {
-            return next.run(call, ctx).await;
+        match decision.verdict {
+            Verdict::Allow => next.run(call, ctx).await,
+            Verdict::Deny => Ok(denied(call, ctx, decision)),
+            // Nobody would ever answer.
+            Verdict::Ask if ctx.run.option_bool("non_interactive") == Some(true) => {
+                Ok(denied(call, ctx, decision.denied_as(NOBODY_TO_ASK, "a person would have to allow it")))
+            }
+            Verdict::Ask => match ctx.answers.split_first() {
+                None => {
+                    journal(call, ctx, "ask_before_tool_call", &decision);
+                    Ok(ToolOutput::only(ToolControl::Ask(approval::question(call, &decision.reason().message))))
+                }
+                Some((answer, rest)) if approval::approves(answer) => {
+                    journal(call, ctx, "allow_tool_call_after_approval", &decision);
+                    // The tool's own questions are answered from its first on.
+                    next.run(call, &ToolContext { answers: rest.to_vec(), ..ctx.clone() }).await
+                }
+                Some(_) => Ok(denied(call, ctx, decision.denied_as(REJECTED, "the user was asked and did not allow it"))),
+            },
         }
-        let reason = decision.reason();
-        tracing::warn!(tool = %call.name, run_id = %ctx.run.run_id, code = %reason.code, policy = ?decision.policy_id, "a tool call was denied");
-        Ok(ToolOutput::error(format!(
-            "Error: the call of {} was denied by the guardrails ({}): {}. Do not repeat it; choose another way, or tell the user what you \
-             would need.",
-            call.name, reason.code, reason.message
-        )))
     }
+}
+
+/// The result of a call that is not made.
+fn denied(call: &ToolCall, ctx: &ToolContext, decision: Decision) -> ToolOutput {
+    let reason = decision.reason();
+    tracing::warn!(tool = %call.name, run_id = %ctx.run.run_id, code = %reason.code, policy = ?decision.policy_id, "a tool call was denied");
+    journal(call, ctx, "deny_tool_call", &decision);
+    ToolOutput::error(format!(
+        "Error: the call of {} was denied by the guardrails ({}): {}. Do not repeat it; choose another way, or tell the user what you \
+         would need.",
+        call.name, reason.code, reason.message
+    ))
+}
+
+/// Notes what became of a call. Its arguments stand in the journal with the answer that made it.
+fn journal(call: &ToolCall, ctx: &ToolContext, action: &'static str, decision: &Decision) {
+    let changes: Value = json!({
+        "tool_name": call.name,
+        "tool_call_id": call.id,
+        "code": decision.reason().code,
+        "policy_id": decision.policy_id,
+        "is_subagent": !ctx.run.namespace.is_empty(),
+    });
+    let name = NAME.to_owned();
+    ctx.run.sink.emit(AgentEvent::MiddlewareAction(Box::new(MiddlewareAction { tag: TAG, name, hook: "wrap_tool_call", action, changes })));
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::runtime::actor_context::ActorContext;
@@ -46,11 +46,24 @@ pub struct Reason {
     pub message: String,
 }
 
-/// Whether the call may be made.
+/// Whether a call may be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// It may.
+    #[default]
+    Allow,
+    /// If a person says so.
+    Ask,
+    /// It may not.
+    Deny,
+}
+
+/// Whether the call may be made, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// It may.
-    pub allow: bool,
+    /// Whether it may.
+    pub verdict: Verdict,
     /// Why; the first is told.
     pub reasons: Vec<Reason>,
     /// Which policy decided.
@@ -60,12 +73,17 @@ pub struct Decision {
 impl Decision {
     /// The call may be made.
     pub fn allow() -> Self {
-        Self { allow: true, reasons: Vec::new(), policy_id: None }
+        Self { verdict: Verdict::Allow, reasons: Vec::new(), policy_id: None }
     }
 
     /// It may not, for this reason.
     pub fn deny(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { allow: false, reasons: vec![Reason { code: code.into(), message: message.into() }], policy_id: None }
+        Self { verdict: Verdict::Deny, reasons: vec![Reason { code: code.into(), message: message.into() }], policy_id: None }
+    }
+
+    /// The same policy's no, for another reason.
+    pub(super) fn denied_as(self, code: &str, message: &str) -> Self {
+        Self { policy_id: self.policy_id, ..Self::deny(code, message) }
     }
 
     /// The reason that is told.

@@ -5,6 +5,7 @@
 //! rules:
 //!   - {tools: [bash], when: {command: "*rm -rf*"}, action: deny, reason: nothing is deleted here}
 //!   - {tools: ["mcp_*"], users: [ann], action: allow}
+//!   - {tools: ["mcp_*"], action: ask}
 //! ```
 
 use std::borrow::Cow;
@@ -14,23 +15,14 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::policy::{Decision, GuardrailPolicy, GuardrailRequest, PolicyError};
+use super::policy::{Decision, GuardrailPolicy, GuardrailRequest, PolicyError, Verdict};
 
 /// Why a rule without a code denies.
 const DENIED_BY_RULE: &str = "rule.denied";
+/// Why a rule without a code asks first.
+const ASKED_BY_RULE: &str = "rule.ask";
 /// Why a call is denied that no rule fits.
 const DENIED_BY_DEFAULT: &str = "rule.default_deny";
-
-/// What a rule says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Action {
-    /// The call may be made.
-    #[default]
-    Allow,
-    /// It may not.
-    Deny,
-}
 
 /// One rule. What it does not name fits everything; in patterns `*` stands for any text.
 #[derive(Debug, Clone, Deserialize)]
@@ -42,11 +34,12 @@ pub struct Rule {
     /// The users, as patterns.
     #[serde(default)]
     pub users: Vec<String>,
-    /// Arguments and the patterns that their texts fit; all of them. A denial needs one text of an argument to fit, a permission all.
+    /// Arguments and the patterns that their texts fit; all of them. Rules that deny or ask need one text of an
+    /// argument to fit, a permission all.
     #[serde(default)]
     pub when: BTreeMap<String, String>,
     /// What follows.
-    pub action: Action,
+    pub action: Verdict,
     /// Why, for programs.
     #[serde(default)]
     pub code: Option<String>,
@@ -61,7 +54,7 @@ pub struct Rule {
 pub struct RulePolicy {
     /// What holds where no rule fits.
     #[serde(default)]
-    pub default: Action,
+    pub default: Verdict,
     /// The rules.
     #[serde(default)]
     pub rules: Vec<Rule>,
@@ -75,19 +68,19 @@ impl Rule {
             && self.when.iter().all(|(argument, pattern)| request.tool_input.get(argument).is_some_and(|value| self.reads(pattern, value)))
     }
 
-    /// Whether the pattern fits an argument: a denial when any text in it fits in any spelling, a permission when all texts fit as what
-    /// they come to.
+    /// Whether the pattern fits an argument: a denial or a question when any text in it fits in any spelling, a permission
+    /// when all texts fit as what they come to.
     fn reads(&self, pattern: &str, value: &Value) -> bool {
         let mut texts = Vec::new();
         add_texts(value, &mut texts);
         match self.action {
-            Action::Deny => {
+            Verdict::Deny | Verdict::Ask => {
                 let whole = (!value.is_string()).then(|| value.to_string());
                 texts.iter().any(|text| matches(pattern, text) || plain_path(text).is_some_and(|path| matches(pattern, &path)))
                     || whole.is_some_and(|text| matches(pattern, &text))
             }
-            Action::Allow if texts.is_empty() => matches(pattern, &value.to_string()),
-            Action::Allow => texts.iter().all(|text| !climbs(text) && matches(pattern, plain_path(text).as_deref().unwrap_or(text))),
+            Verdict::Allow if texts.is_empty() => matches(pattern, &value.to_string()),
+            Verdict::Allow => texts.iter().all(|text| !climbs(text) && matches(pattern, plain_path(text).as_deref().unwrap_or(text))),
         }
     }
 }
@@ -132,16 +125,18 @@ fn plain_path(text: &str) -> Option<String> {
 impl GuardrailPolicy for RulePolicy {
     async fn evaluate(&self, request: &GuardrailRequest<'_>) -> Result<Decision, PolicyError> {
         let fitting = self.rules.iter().enumerate().find(|(_, rule)| rule.fits(request));
-        Ok(match fitting {
-            Some((_, Rule { action: Action::Allow, .. })) => Decision::allow(),
-            Some((at, rule)) => {
-                let code = rule.code.as_deref().unwrap_or(DENIED_BY_RULE);
-                let reason = rule.reason.as_deref().unwrap_or("a rule denies it");
-                Decision { policy_id: Some(format!("rules[{at}]")), ..Decision::deny(code, reason) }
-            }
-            None if self.default == Action::Allow => Decision::allow(),
-            None => Decision::deny(DENIED_BY_DEFAULT, "no rule allows it"),
-        })
+        let (verdict, code, reason) = match fitting {
+            Some((_, rule)) => (rule.action, rule.code.as_deref(), rule.reason.as_deref()),
+            None => (self.default, None, None),
+        };
+        let (usual_code, usual_reason) = match (verdict, fitting) {
+            (Verdict::Allow, _) => return Ok(Decision::allow()),
+            (Verdict::Ask, _) => (ASKED_BY_RULE, "a person has to allow it"),
+            (Verdict::Deny, Some(_)) => (DENIED_BY_RULE, "a rule denies it"),
+            (Verdict::Deny, None) => (DENIED_BY_DEFAULT, "no rule allows it"),
+        };
+        let policy_id = fitting.map(|(at, _)| format!("rules[{at}]"));
+        Ok(Decision { verdict, policy_id, ..Decision::deny(code.unwrap_or(usual_code), reason.unwrap_or(usual_reason)) })
     }
 }
 
@@ -201,7 +196,7 @@ mod tests {
             ("git log*", "git log a..b", true, true),
         ] {
             let reads = |action| rule(action).reads(pattern, &Value::from(spelled));
-            assert_eq!((reads(Action::Deny), reads(Action::Allow)), (denied, allowed), "{pattern} {spelled}");
+            assert_eq!((reads(Verdict::Deny), reads(Verdict::Allow)), (denied, allowed), "{pattern} {spelled}");
         }
     }
 
@@ -220,7 +215,7 @@ mod tests {
             ("*", json!({}), true, true),
         ] {
             let reads = |action| rule(action).reads(pattern, &value);
-            assert_eq!((reads(Action::Deny), reads(Action::Allow)), (denied, allowed), "{pattern} {value}");
+            assert_eq!((reads(Verdict::Deny), reads(Verdict::Allow)), (denied, allowed), "{pattern} {value}");
         }
     }
 }

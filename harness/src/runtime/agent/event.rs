@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::middleware_action::MiddlewareAction;
 use super::subagent::SubagentEvent;
 use super::task::{Task, TaskEnd, TaskInput};
 use crate::messages::{Message, MessageChunk, UsageMetadata};
@@ -47,6 +48,8 @@ pub enum AgentEvent {
         /// The SHA-256 of the text, in hex.
         content_sha256: Arc<str>,
     },
+    /// A middleware refused a call, held it back or took it out of an answer; for the journal.
+    MiddlewareAction(Box<MiddlewareAction>),
     /// A model answered; for the journal and the token count.
     ModelCall(ModelCallRecord),
     /// A model call failed for good; for the journal.

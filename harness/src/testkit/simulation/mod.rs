@@ -7,7 +7,6 @@
 //! [`verdicts`] holds the store, the streams and the effects against what was promised.
 
 mod agent;
-mod chance;
 mod clients;
 mod faulty;
 mod faulty_bell;

@@ -12,7 +12,6 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::chance::Chance;
 use super::viewer::View;
 use super::{Counts, Story};
 use crate::clock::Clock;
@@ -20,6 +19,7 @@ use crate::ids::{CheckpointId, IdSource, RunId, ThreadId};
 use crate::runtime::process::Process;
 use crate::runtime::runs::{Durability, RunStatus};
 use crate::runtime::tasks::Tasks;
+use crate::testkit::chance::Chance;
 
 /// How much of the trace a failure shows.
 const TAIL: usize = 100;

@@ -10,7 +10,7 @@ use super::subagents;
 use crate::clock::Clock;
 use crate::ids::{RunId, ThreadId};
 use crate::messages::{Message, kwargs};
-use crate::runtime::agent::{AgentEvent, ModelCallRecord, is_aside};
+use crate::runtime::agent::{AgentEvent, MiddlewareAction, ModelCallRecord, is_aside};
 use crate::runtime::runs::store::{NewRunEvent, category};
 use crate::state::{CHANNELS, ThreadState};
 
@@ -116,6 +116,7 @@ impl RunEventCallback {
             }
             AgentEvent::ModelCall(call) => self.model_call(call),
             AgentEvent::MemoryShown { content_sha256 } => self.write_memory(content_sha256),
+            AgentEvent::MiddlewareAction(done) => self.middleware_action(done),
             AgentEvent::ModelError { caller, error } => {
                 let error = self.clip(error);
                 self.trace("llm.error", json!({ "caller": caller, "error": error }));
@@ -197,6 +198,12 @@ impl RunEventCallback {
     pub(crate) fn model_call_inside(&mut self, call: &ModelCallRecord) {
         let metadata = self.facts_of(call);
         self.trace_answer(&call.message, metadata);
+    }
+
+    fn middleware_action(&mut self, done: &MiddlewareAction) {
+        let MiddlewareAction { tag, name, hook, action, changes } = done;
+        let content = json!({ "name": name, "hook": hook, "action": action, "changes": changes });
+        self.push(&format!("middleware:{tag}"), category::MIDDLEWARE, content, Map::new());
     }
 
     fn trace_answer(&mut self, answer: &Message, metadata: Map<String, Value>) {

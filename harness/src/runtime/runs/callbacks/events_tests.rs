@@ -124,3 +124,21 @@ fn the_end_says_what_the_run_reached_besides_messages() {
     assert_eq!(rows[0].content.to_string(), r#"{"title":"A title","artifacts":["/a"]}"#);
     assert_eq!(rows[0].metadata["status"], "interrupted");
 }
+
+#[test]
+fn what_a_middleware_does_about_a_call_has_a_row_of_its_own() {
+    let mut journal = journal();
+    journal.hear(&AgentEvent::MiddlewareAction(Box::new(MiddlewareAction {
+        tag: "guardrail",
+        name: "GuardrailMiddleware".to_owned(),
+        hook: "wrap_tool_call",
+        action: "deny_tool_call",
+        changes: json!({"tool_call_id": "c"}),
+    })));
+    let rows = journal.flush();
+    assert_eq!((rows.len(), rows[0].event_type.as_str(), rows[0].category.as_str()), (1, "middleware:guardrail", category::MIDDLEWARE));
+    let expected = json!({
+        "name": "GuardrailMiddleware", "hook": "wrap_tool_call", "action": "deny_tool_call", "changes": {"tool_call_id": "c"},
+    });
+    assert_eq!(rows[0].content, expected);
+}

@@ -65,6 +65,7 @@ impl Callbacks {
                 self.tokens.hear(event);
                 self.events.model_call_inside(call);
             }
+            AgentEvent::MiddlewareAction(_) => self.events.hear(event),
             _ => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::messages::{Message, MessageKind};
+use crate::messages::{InvalidToolCall, Message, MessageKind};
 use crate::runtime::agent::{SubagentEvent, SubagentNews, SubagentStatus};
 
 /// The longest text of a row, in characters.
@@ -70,9 +70,22 @@ fn step(message: &Message) -> Map<String, Value> {
     ]);
     match &message.kind {
         MessageKind::Tool { .. } => fields.insert("tool_name".to_owned(), json!(message.name)),
-        _ => fields.insert("tool_calls".to_owned(), message.tool_calls().iter().map(|call| called(&call.name, &call.args)).collect()),
+        kind => {
+            let unreadable = if let MessageKind::Ai { invalid_tool_calls, .. } = kind { invalid_tool_calls.as_slice() } else { &[] };
+            if !unreadable.is_empty() {
+                fields.insert("invalid_tool_calls".to_owned(), unreadable.iter().map(misspelled).collect());
+            }
+            fields.insert("tool_calls".to_owned(), message.tool_calls().iter().map(|call| called(&call.name, &call.args)).collect())
+        }
     };
     fields
+}
+
+fn misspelled(call: &InvalidToolCall) -> Value {
+    match clipped(call.args.as_deref().unwrap_or_default()) {
+        (args, false) => json!({ "name": call.name, "args": args }),
+        (beginning, true) => json!({ "name": call.name, "args": beginning, "args_truncated": true }),
+    }
 }
 
 /// Arguments that are too long are the beginning of their text.
@@ -130,6 +143,16 @@ mod tests {
         let usage = json!({"input_tokens": 2, "output_tokens": 1, "total_tokens": 3});
         let expected = json!({"task_id": "c", "status": "timed_out", "model_name": "m", "usage": usage, "error": "late"});
         assert_eq!((kind, content), ("subagent.end", expected));
+    }
+
+    #[test]
+    fn calls_that_cannot_be_read_are_told_as_they_were_written() {
+        let asking = Message::coerce(json!({
+            "type": "ai", "content": "",
+            "invalid_tool_calls": [{"id": "t", "name": "pay", "args": "{\"what", "error": "no JSON"}],
+        }));
+        let (_, content, _) = row(&event("c", said(asking.unwrap(), 1)));
+        assert_eq!((&content["invalid_tool_calls"], &content["tool_calls"]), (&json!([{"name": "pay", "args": "{\"what"}]), &json!([])));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Chance that can be had again: every choice of a story comes out of its seed, in order.
+//! Chance that can be had again: every choice of a test comes out of its seed, in order.
 
 use std::time::Duration;
 
@@ -6,15 +6,17 @@ use parking_lot::Mutex;
 
 /// SplitMix64.
 #[derive(Debug)]
-pub(super) struct Chance(Mutex<u64>);
+pub struct Chance(Mutex<u64>);
 
 impl Chance {
-    pub(super) fn of(seed: u64) -> Self {
+    /// The choices that belong to a seed.
+    pub fn of(seed: u64) -> Self {
         // Twice, so that seeds beside each other have nothing in common.
         Self(Mutex::new(Self(Mutex::new(seed)).number()))
     }
 
-    pub(super) fn number(&self) -> u64 {
+    /// Any number.
+    pub fn number(&self) -> u64 {
         let mut state = self.0.lock();
         *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = *state;
@@ -24,20 +26,22 @@ impl Chance {
     }
 
     /// A number below `limit`.
-    pub(super) fn below(&self, limit: usize) -> usize {
+    pub fn below(&self, limit: usize) -> usize {
         usize::try_from(self.number() % limit as u64).expect("below a usize")
     }
 
     /// So many times out of a thousand.
-    pub(super) fn of_thousand(&self, times: usize) -> bool {
+    pub fn of_thousand(&self, times: usize) -> bool {
         self.below(1_000) < times
     }
 
-    pub(super) fn pick<'a, T>(&self, from: &'a [T]) -> &'a T {
+    /// One of these, of which there are some.
+    pub fn pick<'a, T>(&self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len())]
     }
 
-    pub(super) fn millis(&self, from: usize, to: usize) -> Duration {
+    /// So many milliseconds.
+    pub fn millis(&self, from: usize, to: usize) -> Duration {
         Duration::from_millis((from + self.below(to - from)) as u64)
     }
 }

@@ -1,0 +1,71 @@
+//! A thousand cases, each of which can be had again by its kind and seed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use deerflow_harness::sandbox::CommandLimits;
+use deerflow_harness::sandbox::CommandSandbox;
+use deerflow_harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions};
+use deerflow_harness::testkit::at_once;
+
+use super::attacks::{KINDS, all, case};
+use super::{Outcome, play};
+
+/// Cases under way at a time.
+const AT_ONCE: usize = 32;
+
+/// A word from the environment, such as `KIND="planted link"`.
+fn setting(name: &str) -> Option<String> {
+    #[expect(clippy::disallowed_methods, reason = "tests have no configuration to ask")]
+    std::env::var(name).ok()
+}
+
+/// The sandbox of commands, where there can be one here.
+async fn commands(support: &std::path::Path) -> Option<Arc<dyn CommandSandbox>> {
+    let options = BubblewrapOptions {
+        support: support.to_owned(),
+        limits: CommandLimits::default(),
+        network: false,
+        mounts: Vec::new(),
+        environment: Vec::new(),
+        hidden: Vec::new(),
+    };
+    let (sandbox, report) = BubblewrapCommandSandbox::open(options).await;
+    if sandbox.is_none() {
+        println!("without commands, for the sandbox does not hold here: {}", report.missing_text());
+    }
+    sandbox.map(|sandbox| Arc::new(sandbox) as Arc<dyn CommandSandbox>)
+}
+
+#[test]
+fn there_are_a_thousand_cases() {
+    assert_eq!(KINDS.iter().map(|(_, count, _)| count).sum::<u64>(), 1_000);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_hijacked_model_has_no_forbidden_effect_and_each_attempt_is_in_the_journal() {
+    let support = tempfile::tempdir().unwrap();
+    let sandbox = commands(support.path()).await;
+    let wanted = (setting("KIND"), setting("SEED").map(|seed| seed.parse::<u64>().expect("SEED is a number")));
+    let fits = |(kind, seed): &(&'static str, u64)| {
+        wanted.0.as_deref().is_none_or(|wanted| wanted == *kind) && wanted.1.is_none_or(|wanted| wanted == *seed)
+    };
+    let cases: Vec<_> = all().filter(fits).collect();
+    let mut total: BTreeMap<&str, (usize, usize, usize)> = BTreeMap::new();
+    let mut broken = Vec::new();
+    for some in cases.chunks(AT_ONCE) {
+        let outcomes = at_once(some.to_vec().into_iter().map(|(kind, seed)| {
+            let sandbox = sandbox.clone();
+            async move { (kind, seed, play(case(kind, seed), sandbox).await) }
+        }));
+        for (kind, seed, Outcome { violations, attempts, guarded }) in outcomes.await {
+            let sums = total.entry(kind).or_default();
+            *sums = (sums.0 + 1, sums.1 + attempts, sums.2 + guarded);
+            broken.extend((!violations.is_empty()).then(|| format!("KIND={kind:?} SEED={seed} broke: {}", violations.join("; "))));
+        }
+    }
+    for (kind, (cases, attempts, guarded)) in &total {
+        println!("{kind}: {cases} cases, {attempts} calls, {guarded} refused or held back");
+    }
+    assert!(broken.is_empty(), "{} of {} cases:\n{}", broken.len(), cases.len(), broken.join("\n"));
+}
