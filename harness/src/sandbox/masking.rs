@@ -65,7 +65,8 @@ impl HostNames {
     /// none beside it is taken for more or less than it is. All names begin with `/`. Nothing comes after `before` as yet where `after`
     /// is `None`.
     pub(super) fn may_part(&self, before: char, after: Option<char>) -> bool {
-        let begins_anything = before != '/' && !is_of_a_name(before);
+        // What a path stands behind tells whether it is one, and `://` is told from `:`.
+        let begins_anything = !matches!(before, '/' | ':') && !is_of_a_name(before);
         match after {
             Some('/') => begins_anything && !self.last_letters.contains(&before) && !self.pairs.contains(&(before, '/')),
             Some(after) => !self.last_letters.contains(&before) && !self.pairs.contains(&(before, after)),

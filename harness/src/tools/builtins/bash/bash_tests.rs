@@ -94,7 +94,7 @@ async fn what_a_command_prints_is_told_while_it_runs_and_its_result_stays_as_it_
     assert_eq!(bench.rest_of("stdout"), "/mnt/user-data/workspace\n", "the rest comes before the result");
 }
 
-/// Prints pieces whose ends are where they do most harm, each long enough before the next to be told.
+/// Prints pieces, each long enough before the next to be told apart.
 #[derive(Debug)]
 struct Pieces {
     pieces: Vec<(Pipe, Vec<u8>)>,
@@ -157,7 +157,7 @@ async fn a_chatterbox_is_told_a_few_times_a_second_up_to_its_limit() {
     }
     let bash = bench.bash(Chatterbox, 8_000);
     let result = bash.call(args("x"), &bench.ctx).await.unwrap().content.text();
-    assert_eq!(result.chars().count(), 8_000);
+    assert!(result.contains("characters are left out") && result.chars().count() <= 8_000, "{result}");
     let mut told = Vec::new();
     while let Ok(AgentEvent::LiveOutput(piece)) = bench.events.try_recv() {
         told.push(json!(piece));
