@@ -1,5 +1,6 @@
 //! Between the names that a model uses for folders and where they lie on the host.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -17,12 +18,61 @@ static MOUNTS: LazyLock<Vec<(PathBuf, PathBuf)>> =
 /// A text with the host folders of a thread and of skills under their virtual names, so that no output tells where they lie. May look
 /// at the disk, where links are on the way to them.
 pub fn to_virtual(text: &str, dirs: &ThreadDirs, shelf: &Shelf) -> String {
-    let spelled = pairs(dirs, shelf)
-        .into_iter()
-        .flat_map(|(inside, host)| spellings(Path::new(&host), &MOUNTS).into_iter().map(move |spelling| (spelling, inside.clone())));
-    let mut spelled: Vec<(String, String)> = spelled.collect();
-    spelled.sort_by_key(|(spelling, _)| std::cmp::Reverse(spelling.len()));
-    spelled.into_iter().fold(text.to_owned(), |text, (spelling, inside)| replace_paths(&text, &spelling, &inside))
+    HostNames::of(dirs, shelf).mask(text)
+}
+
+/// The names on the host that no output may tell, each with the virtual one that stands for it.
+#[derive(Debug, Clone)]
+pub struct HostNames {
+    /// Those before what they lie in.
+    names: Vec<(String, String)>,
+    /// Letters that follow each other in them.
+    pairs: HashSet<(char, char)>,
+    letters: HashSet<char>,
+    last_letters: HashSet<char>,
+}
+
+impl HostNames {
+    /// Those of the folders of a thread and of skills. May look at the disk, where links are on the way to them; folders that are not
+    /// there yet are known by their configured names alone.
+    pub fn of(dirs: &ThreadDirs, shelf: &Shelf) -> Self {
+        let spelled = pairs(dirs, shelf)
+            .into_iter()
+            .flat_map(|(inside, host)| spellings(Path::new(&host), &MOUNTS).into_iter().map(move |spelling| (spelling, inside.clone())));
+        Self::new(spelled.collect())
+    }
+
+    pub(super) fn new(mut names: Vec<(String, String)>) -> Self {
+        names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        let hosts = || names.iter().map(|(name, _)| name);
+        let pairs = hosts().flat_map(|name| name.chars().zip(name.chars().skip(1))).collect();
+        let letters = hosts().flat_map(|name| name.chars()).collect();
+        let last_letters = hosts().filter_map(|name| name.chars().last()).collect();
+        Self { names, pairs, letters, last_letters }
+    }
+
+    #[cfg(test)]
+    pub(super) fn hosts(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// A text with the virtual names.
+    pub fn mask(&self, text: &str) -> String {
+        self.names.iter().fold(text.to_owned(), |text, (name, inside)| replace_paths(&text, name, inside))
+    }
+
+    /// Whether a text may be cut behind `before`, and its parts masked apart, as if they were whole: no name lies across the cut, and
+    /// none beside it is taken for more or less than it is. All names begin with `/`. Nothing comes after `before` as yet where `after`
+    /// is `None`.
+    pub(super) fn may_part(&self, before: char, after: Option<char>) -> bool {
+        // What a path stands behind tells whether it is one, and `://` is told from `:`.
+        let begins_anything = !matches!(before, '/' | ':') && !is_of_a_name(before);
+        match after {
+            Some('/') => begins_anything && !self.last_letters.contains(&before) && !self.pairs.contains(&(before, '/')),
+            Some(after) => !self.last_letters.contains(&before) && !self.pairs.contains(&(before, after)),
+            None => begins_anything && !self.letters.contains(&before),
+        }
+    }
 }
 
 /// A text with the virtual folders of a thread and of skills under their names on the host.
@@ -70,16 +120,19 @@ fn mounts_in(list: &str) -> Vec<(PathBuf, PathBuf)> {
         .collect()
 }
 
+fn is_of_a_name(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
+}
+
 /// Replaces a path where it stands as one: `/a/b` is in `/a/b/c` and `file:///a/b`, and not in `/a/bc` or `/z/a/b`.
 fn replace_paths(text: &str, old: &str, new: &str) -> String {
-    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let mut replaced = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(old) {
         let after = &rest[at + old.len()..];
         replaced.push_str(&rest[..at]);
-        let begins = !replaced.ends_with(is_name) && (!replaced.ends_with('/') || replaced.ends_with("://"));
-        replaced.push_str(if begins && !after.starts_with(is_name) { new } else { old });
+        let begins = !replaced.ends_with(is_of_a_name) && (!replaced.ends_with('/') || replaced.ends_with("://"));
+        replaced.push_str(if begins && !after.starts_with(is_of_a_name) { new } else { old });
         rest = after;
     }
     replaced + rest

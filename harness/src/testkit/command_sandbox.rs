@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::sandbox::thread_dirs::ThreadDirs;
 use crate::sandbox::virtual_paths::Root;
-use crate::sandbox::{CommandEnd, CommandError, CommandRequest, CommandSandbox, Shelf, Transcript};
+use crate::sandbox::{CommandEnd, CommandError, CommandOutput, CommandRequest, CommandSandbox, Isolation, Pipe, Shelf, Transcript};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -23,6 +23,8 @@ pub async fn keeps_every_promise(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs
     dropping_it_ends_it_with_what_it_started(sandbox, dirs).await;
     a_child_that_holds_the_pipe_does_not_hold_the_caller(sandbox, dirs).await;
     what_it_leaves_in_the_background_ends_with_it(sandbox, dirs).await;
+    a_session_of_its_own_helps_nobody_to_stay(sandbox, dirs).await;
+    what_a_command_prints_is_given_while_it_runs(sandbox, dirs).await;
 }
 
 async fn run(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs, command: &str, time_limit: Duration) -> (CommandEnd, String, String) {
@@ -105,11 +107,20 @@ async fn ended_by_its_limit(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs, com
 
 async fn dropping_it_ends_it_with_what_it_started(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
     let fifo = dirs.host_path(Root::Workspace).join("alive");
-    let command = "rm -f alive; mkfifo alive; (sleep 1000) 8<>alive & exec 9<>alive; echo begun > started; sleep 1000";
+    let command = "rm -f alive; mkfifo alive; (sleep 1000) 8<>alive & exec 9<>alive; touch started; sleep 1000";
+    dropped_when_started(sandbox, dirs, command).await;
+    nobody_holds(&fifo).await;
+}
+
+/// Drops a command as soon as it has made a file `started`.
+async fn dropped_when_started(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs, command: &str) {
+    let file = dirs.host_path(Root::Workspace).join("started");
+    // There is none unless another command made it.
+    let _gone = std::fs::remove_file(&file);
     let mut transcript = Transcript::keeping(0);
-    let request = CommandRequest { dirs, shelf: &Shelf::default(), command, time_limit: LONG };
+    let request = CommandRequest { dirs, shelf: &Shelf::default(), command, time_limit: Duration::from_secs(300) };
     let started = async {
-        while !dirs.host_path(Root::Workspace).join("started").exists() {
+        while !file.exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
@@ -117,7 +128,6 @@ async fn dropping_it_ends_it_with_what_it_started(sandbox: &dyn CommandSandbox, 
         ended = sandbox.run(request, &mut transcript) => panic!("it should go on: {ended:?}"),
         () = started => {}
     }
-    nobody_holds(&fifo).await;
 }
 
 async fn what_it_leaves_in_the_background_ends_with_it(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
@@ -125,6 +135,43 @@ async fn what_it_leaves_in_the_background_ends_with_it(sandbox: &dyn CommandSand
     let (end, ..) = run(sandbox, dirs, command, LONG).await;
     assert_eq!(end, CommandEnd::Exited(0));
     nobody_holds(&dirs.host_path(Root::Workspace).join("left")).await;
+}
+
+async fn a_session_of_its_own_helps_nobody_to_stay(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+    let fifo = dirs.host_path(Root::Workspace).join("apart");
+    let apart = "rm -f apart; mkfifo apart; exec 9<>apart; trap '' TERM HUP; setsid sleep 1000 >/dev/null 2>&1 &";
+    // Without isolation nobody knows whose child one is whose parent has ended.
+    let knows_orphans = sandbox.isolation() != Isolation::None;
+    let orphaned = if knows_orphans { "(setsid bash -c '(sleep 1000 & sleep 1000 & disown)' >/dev/null 2>&1 &);" } else { "" };
+    ended_by_its_limit(sandbox, dirs, &format!("{apart} {orphaned} touch said; sleep 1000")).await;
+    nobody_holds(&fifo).await;
+    dropped_when_started(sandbox, dirs, &format!("{apart} {orphaned} touch started; sleep 1000")).await;
+    nobody_holds(&fifo).await;
+    if knows_orphans {
+        let (end, out, _) = run(sandbox, dirs, &format!("{apart} {orphaned} echo started"), LONG).await;
+        assert_eq!((end, out.as_str()), (CommandEnd::Exited(0), "started\n"));
+        nobody_holds(&fifo).await;
+    }
+}
+
+/// Makes a file when something is printed.
+struct Marks<'a>(&'a Path);
+
+impl CommandOutput for Marks<'_> {
+    fn take(&mut self, _from: Pipe, _bytes: &[u8]) {
+        std::fs::write(self.0, "").expect("a file");
+    }
+}
+
+async fn what_a_command_prints_is_given_while_it_runs(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+    if !sandbox.prints_live() {
+        return;
+    }
+    let heard = dirs.host_path(Root::Workspace).join("heard");
+    let command = "echo begun; until [ -e heard ]; do sleep 0.02; done";
+    let request = CommandRequest { dirs, shelf: &Shelf::default(), command, time_limit: Duration::from_secs(300) };
+    let end = sandbox.run(request, &mut Marks(&heard)).await;
+    assert_eq!(end.expect("a command that starts"), CommandEnd::Exited(0));
 }
 
 /// A pipe without a reader cannot be opened for writing: whoever is alive holds it open.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::live_output::LiveOutput;
 use super::middleware_action::MiddlewareAction;
 use super::subagent::SubagentEvent;
 use super::task::{Task, TaskEnd, TaskInput};
@@ -24,6 +25,8 @@ pub enum AgentEvent {
     Message(Message, Arc<MessageMeta>),
     /// A payload for `custom` viewers.
     Custom(Value),
+    /// What a call prints while it is at work, for `custom` viewers.
+    LiveOutput(Box<LiveOutput>),
     /// News of an agent that a call sets to work.
     Subagent(Box<SubagentEvent>),
     /// A task (a node at work) begins.

@@ -3,6 +3,7 @@
 mod call_log;
 mod event;
 mod graph;
+mod live_output;
 mod middleware_action;
 mod port;
 mod subagent;
@@ -13,6 +14,7 @@ pub use call_log::CallLog;
 pub(crate) use event::is_aside;
 pub use event::{AgentEvent, AgentOutcome, MessageMeta, ModelCallRecord, StepEvent, StopKind, ToolCallRecord};
 pub use graph::{AgentGraph, GraphEdge, GraphNode};
+pub use live_output::{LiveOutput, OutputStream};
 pub use middleware_action::MiddlewareAction;
 pub use port::{
     Agent, AgentError, AgentInput, AgentResolver, AgentStart, AgentStream, AssistantInfo, EventSink, RunContext, UnknownAssistant,

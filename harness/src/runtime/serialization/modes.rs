@@ -88,6 +88,7 @@ impl ModeEncoder {
             AgentEvent::Message(message, meta) => self.message(message, meta, frames),
             AgentEvent::Step(step) => self.step(step, frames),
             AgentEvent::Custom(payload) if self.has(StreamMode::Custom) => frames.push(Frame::new("custom", payload)),
+            AgentEvent::LiveOutput(piece) if self.has(StreamMode::Custom) => frames.push(Frame::new("custom", piece)),
             AgentEvent::Subagent(news) if self.has(StreamMode::Custom) => frames.push(Frame::new("custom", news)),
             AgentEvent::TaskStart(task, input) => self.task_start(task, input, frames),
             AgentEvent::TaskEnd(task, end) => self.task_end(task, end, frames),
@@ -307,5 +308,37 @@ impl CheckpointMeta {
         map.insert("thread_id".to_owned(), json!(self.thread_id));
         map.extend(self.metadata.clone());
         map
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::runtime::agent::{LiveOutput, OutputStream};
+
+    #[test]
+    fn what_a_call_prints_is_for_viewers_of_custom_alone_and_inside_of_calls_for_those_of_subgraphs() {
+        let piece = LiveOutput::ToolOutput {
+            tool_call_id: "c1".to_owned(),
+            tool: "bash".to_owned(),
+            stream: OutputStream::Stdout,
+            data: "x".to_owned(),
+        };
+        let event = AgentEvent::LiveOutput(Box::new(piece));
+        let nested = AgentEvent::Nested("tools:1".into(), Box::new(event.clone()));
+        let others = [StreamMode::Values, StreamMode::Updates, StreamMode::MessagesTuple, StreamMode::Checkpoints];
+        for (modes, subgraphs, names) in [
+            (vec![StreamMode::Custom], false, vec!["custom"]),
+            (vec![StreamMode::Custom], true, vec!["custom", "custom|tools:1"]),
+            (others.to_vec(), true, vec![]),
+        ] {
+            let wanted = Wanted { modes: modes.into_iter().collect(), subgraphs, ..Wanted::default() };
+            let mut encoder = ModeEncoder::new(wanted, Arc::new(SystemClock), || unreachable!("nobody asks about the run"));
+            let mut frames = Vec::new();
+            encoder.encode(&event, &mut frames);
+            encoder.encode(&nested, &mut frames);
+            assert_eq!(frames.iter().map(|frame| &*frame.event).collect::<Vec<_>>(), names);
+        }
     }
 }

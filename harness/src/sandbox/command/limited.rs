@@ -28,6 +28,10 @@ impl<S: CommandSandbox> CommandSandbox for LimitedCommandSandbox<S> {
         self.sandbox.isolation()
     }
 
+    fn prints_live(&self) -> bool {
+        self.sandbox.prints_live()
+    }
+
     async fn run(&self, request: CommandRequest<'_>, output: &mut dyn CommandOutput) -> Result<CommandEnd, CommandError> {
         let place = tokio::time::timeout(self.patience, self.places.acquire()).await;
         let Ok(Ok(_place)) = place else { return Err(CommandError::Busy { seconds: self.patience.as_secs() }) };

@@ -47,6 +47,11 @@ pub trait CommandSandbox: fmt::Debug + Send + Sync + 'static {
     /// What stands between a command and this machine.
     fn isolation(&self) -> Isolation;
 
+    /// Whether it gives what a command prints while the command runs, and not at its end alone: viewers are told then.
+    fn prints_live(&self) -> bool {
+        true
+    }
+
     /// Runs a command to its end and gives what it prints to `output` as it comes.
     ///
     /// # Errors

@@ -43,10 +43,10 @@ impl Callbacks {
         }
     }
 
-    /// Hears of one event. Tokens are none of its business and cost nothing.
+    /// Hears of one event. Tokens and what calls print are none of its business and cost nothing.
     pub(super) fn hear(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::Token(..) => return,
+            AgentEvent::Token(..) | AgentEvent::LiveOutput(_) => return,
             // What an agent inside a call says is no part of the transcript; what it costs counts.
             AgentEvent::Nested(_, inside) => return self.hear_inside(inside),
             AgentEvent::Subagent(news) => self.subagents.hear(news),

@@ -125,6 +125,11 @@ impl CommandSandbox for ContainerCommandSandbox {
         Isolation::Container
     }
 
+    /// All of it comes in one answer.
+    fn prints_live(&self) -> bool {
+        false
+    }
+
     async fn run(&self, request: CommandRequest<'_>, output: &mut dyn CommandOutput) -> Result<CommandEnd, CommandError> {
         request.check()?;
         let mark = format!("{:032x}", rand::random::<u128>());

@@ -1,11 +1,15 @@
 //! `bash`: a shell command in the thread's sandbox.
 
+mod live;
+mod live_pieces;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use self::live::{Live, Watched};
 use super::files_of;
 use crate::sandbox::{CommandRequest, CommandSandbox, FileHome, Isolation, Redacting, Secrets, Shelf, Transcript, masking, render};
 use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
@@ -92,11 +96,24 @@ impl Tool for Bash {
         });
         let request = CommandRequest { dirs, shelf: &shelf, command: &args.command, time_limit: self.time_limit };
         let mask = |text: String| masking::to_virtual(&text, dirs, &shelf);
-        let mut redacting = Redacting::new(&mut transcript, &self.secrets);
-        let end = self.sandbox.run(request, &mut redacting).await;
+        let live = self.sandbox.prints_live().then(|| Live::of(ctx, self.name(), dirs, &shelf, self.max_chars));
+        let mut watched = Watched { output: &mut transcript, live: live.as_ref() };
+        let mut redacting = Redacting::new(&mut watched, &self.secrets);
+        let running = self.sandbox.run(request, &mut redacting);
+        let end = match &live {
+            Some(live) => live.beside(running).await,
+            None => running.await,
+        };
         redacting.finish();
+        if let Some(live) = live {
+            live.finish();
+        }
         let end = end.map_err(|error| ToolError::for_model(mask(render::error(&error))))?;
         let text = render::command(&mask(transcript.out()), &mask(transcript.err()), end, self.time_limit, self.max_chars);
         Ok(ToolOutput::text(text))
     }
 }
+
+#[cfg(test)]
+#[path = "bash_tests.rs"]
+mod tests;
