@@ -28,7 +28,7 @@ XCU
 rm -rf made
 mkdir made
 
-# convert ENDING SOURCE..
+# convert ENDING SOURCE..: what becomes of sources in the format of this ending.
 convert() {
     soffice -env:UserInstallation="file://$profile" --headless --convert-to "$1" --outdir made "${@:2}" >/dev/null
 }
