@@ -13,8 +13,11 @@ const PREVIEW: usize = 5;
 /// The longest line of a preview, in characters.
 const LONGEST_LINE: usize = 200;
 
-/// The first line of Markdown that was made of a document, by which it is told from a file of the user's own.
-pub const MADE: &str = "<!-- converted from the document of this name -->";
+/// The first line of the Markdown that was made of a document, by which it is told from a file of the user's own and from what was
+/// made of another document.
+pub fn mark_of(document: &str) -> String {
+    format!("<!-- converted from {document:?} -->")
+}
 
 /// A file at a glance.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,26 +44,32 @@ impl Glimpse {
 
 /// Looks at an upload: at its Markdown if it is a document, at itself if it is Markdown. Of other files nothing is known.
 pub async fn glimpse(files: &ThreadFiles, name: &str) -> Glimpse {
-    let (text_name, converted) = match DocumentKind::of_file(name) {
-        Some((_, markdown)) => (markdown, true),
-        None if name.to_ascii_lowercase().ends_with(".md") => (name.to_owned(), false),
-        None => return Glimpse::default(),
+    let Some((_, markdown)) = DocumentKind::of_file(name) else {
+        let is_text = name.to_ascii_lowercase().ends_with(".md");
+        return if is_text { glimpse_of(files, name, "").await.unwrap_or_default() } else { Glimpse::default() };
     };
-    let Some(path) = place(&text_name) else { return Glimpse::default() };
-    let Ok(bytes) = files.read_bytes(&path, LARGEST).await else { return Glimpse::default() };
-    let text = String::from_utf8_lossy(&bytes);
-    if converted && !text.starts_with(MADE) {
-        // A file of the user's own, about whatever it is.
-        return Glimpse::default();
+    let mark = mark_of(name);
+    for place in markdown {
+        if let Some(found) = glimpse_of(files, &place, &mark).await {
+            let markdown = Some(format!("{}/{place}", VirtualPath::of_root(Root::Uploads)));
+            return Glimpse { markdown, ..found };
+        }
     }
+    Glimpse::default()
+}
+
+/// Looks at a text; nothing where there is none that begins with `mark`.
+async fn glimpse_of(files: &ThreadFiles, name: &str, mark: &str) -> Option<Glimpse> {
+    let bytes = files.read_bytes(&place(name)?, LARGEST).await.ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let unmarked = text.strip_prefix(mark)?;
     let found = outline(&text);
-    let preview = if found.headings.is_empty() { preview(&text) } else { Vec::new() };
-    let markdown = converted.then(|| path.to_string());
-    Glimpse { markdown, headings: found.headings, truncated: found.truncated, preview }
+    let preview = if found.headings.is_empty() { preview(unmarked) } else { Vec::new() };
+    Some(Glimpse { markdown: None, headings: found.headings, truncated: found.truncated, preview })
 }
 
 fn preview(text: &str) -> Vec<String> {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != MADE);
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.take(PREVIEW).map(|line| line.chars().take(LONGEST_LINE).collect()).collect()
 }
 
@@ -71,12 +80,14 @@ fn place(name: &str) -> Option<VirtualPath> {
 /// Which files were made of one of these.
 pub async fn hidden_copies(files: &ThreadFiles, names: &[&str]) -> HashSet<String> {
     let mut copies = HashSet::new();
-    for (_, markdown) in names.iter().copied().filter_map(DocumentKind::of_file) {
-        let Some(path) = place(&markdown) else { continue };
-        match files.is_marked(&path, MADE).await {
-            Ok(true) => drop(copies.insert(markdown)),
-            Ok(false) => {}
-            Err(error) => tracing::warn!(%error, "an upload cannot be looked at"),
+    for name in names {
+        for markdown in DocumentKind::of_file(name).into_iter().flat_map(|(_, markdown)| markdown) {
+            let Some(path) = place(&markdown) else { continue };
+            match files.is_marked(&path, mark_of(name)).await {
+                Ok(true) => drop(copies.insert(markdown)),
+                Ok(false) => {}
+                Err(error) => tracing::warn!(%error, "an upload cannot be looked at"),
+            }
         }
     }
     copies

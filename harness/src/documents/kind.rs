@@ -40,10 +40,11 @@ impl DocumentKind {
         KINDS.iter().find(|(_, kind)| *kind == self).map_or("", |(ending, _)| ending)
     }
 
-    /// The kind of a file, and the name of its Markdown beside it.
-    pub fn of_file(name: &str) -> Option<(Self, String)> {
+    /// The kind of a file, and the names that its Markdown beside it may have: the first that nothing else has. The second is the
+    /// document's alone, for those that differ in their endings.
+    pub fn of_file(name: &str) -> Option<(Self, [String; 2])> {
         let (stem, ending) = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty())?;
-        Some((Self::parse(ending)?, format!("{stem}.md")))
+        Some((Self::parse(ending)?, [format!("{stem}.md"), format!("{name}.md")]))
     }
 }
 
@@ -53,7 +54,7 @@ mod tests {
 
     #[test]
     fn documents_are_known_by_their_endings() {
-        assert_eq!(DocumentKind::of_file("a.b.PDF"), Some((DocumentKind::Pdf, "a.b.md".to_owned())));
+        assert_eq!(DocumentKind::of_file("a.b.PDF"), Some((DocumentKind::Pdf, ["a.b.md", "a.b.PDF.md"].map(str::to_owned))));
         for other in ["a.txt", "pdf", ".pdf", "a.", "a.pdf.txt", ""] {
             assert_eq!(DocumentKind::of_file(other), None, "{other}");
         }

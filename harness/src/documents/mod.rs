@@ -7,9 +7,11 @@ mod kind;
 mod outline;
 mod reader;
 #[cfg(feature = "documents")]
+mod workbook;
+#[cfg(feature = "documents")]
 pub mod worker;
 
-pub use glimpse::{Glimpse, MADE, glimpse, hidden_copies};
+pub use glimpse::{Glimpse, glimpse, hidden_copies, mark_of};
 pub use kind::DocumentKind;
 pub use outline::{Heading, Outline, outline};
 pub use reader::{DocumentReader, Opening, ProcessDocumentReader, Unreadable};

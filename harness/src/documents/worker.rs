@@ -8,6 +8,7 @@ use office_oxide::options::ParseOptions;
 use super::confine::{self, Unconfined};
 use super::kind::DocumentKind;
 use super::reader::LONGEST;
+use super::workbook;
 
 /// The largest document, in bytes.
 const LARGEST: u64 = 256 << 20;
@@ -52,15 +53,17 @@ pub fn work(kind: DocumentKind, input: impl Read, mut output: impl Write) -> Res
 fn convert(kind: DocumentKind, document: Vec<u8>) -> Result<String, WorkError> {
     let format = match kind {
         DocumentKind::Pdf => return pdf(&document),
+        DocumentKind::Xls => return workbook::xls(document),
+        DocumentKind::Xlsx => return workbook::xlsx(document),
         DocumentKind::Doc => DocumentFormat::Doc,
         DocumentKind::Docx => DocumentFormat::Docx,
         DocumentKind::Ppt => DocumentFormat::Ppt,
         DocumentKind::Pptx => DocumentFormat::Pptx,
-        DocumentKind::Xls => DocumentFormat::Xls,
-        DocumentKind::Xlsx => DocumentFormat::Xlsx,
     };
     let document = office_oxide::Document::from_reader_with(Cursor::new(document), format, &ParseOptions::default());
-    Ok(document.map_err(|error| WorkError::Broken(error.to_string()))?.to_markdown())
+    let document = document.map_err(|error| WorkError::Broken(error.to_string()))?;
+    // The shorter way leaves out what is said beside old slides, and their tables.
+    Ok(if kind == DocumentKind::Ppt { document.to_ir().to_markdown() } else { document.to_markdown() })
 }
 
 fn pdf(document: &[u8]) -> Result<String, WorkError> {
@@ -71,3 +74,7 @@ fn pdf(document: &[u8]) -> Result<String, WorkError> {
 #[cfg(test)]
 #[path = "worker_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "recall_tests.rs"]
+mod recall_tests;

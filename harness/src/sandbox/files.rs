@@ -190,24 +190,24 @@ impl ThreadFiles {
     ///
     /// # Errors
     /// As there.
-    pub async fn is_marked(&self, path: &VirtualPath, mark: &'static str) -> Result<bool, FileError> {
-        self.run(path, move |files, path| files.is_marked(path, mark)).await
+    pub async fn is_marked(&self, path: &VirtualPath, mark: String) -> Result<bool, FileError> {
+        self.run(path, move |files, path| files.is_marked(path, &mark)).await
     }
 
     /// See [`BlockingFiles::write_marked`].
     ///
     /// # Errors
     /// As there.
-    pub async fn write_marked(&self, path: &VirtualPath, mark: &'static str, content: Bytes) -> Result<bool, FileError> {
-        self.run(path, move |files, path| files.write_marked(path, mark, &content)).await
+    pub async fn write_marked(&self, path: &VirtualPath, mark: String, content: Bytes) -> Result<bool, FileError> {
+        self.run(path, move |files, path| files.write_marked(path, &mark, &content)).await
     }
 
     /// See [`BlockingFiles::remove_marked`].
     ///
     /// # Errors
     /// As there.
-    pub async fn remove_marked(&self, path: &VirtualPath, mark: &'static str) -> Result<bool, FileError> {
-        self.run(path, move |files, path| files.remove_marked(path, mark)).await
+    pub async fn remove_marked(&self, path: &VirtualPath, mark: String) -> Result<bool, FileError> {
+        self.run(path, move |files, path| files.remove_marked(path, &mark)).await
     }
 
     /// Starts a file whose content arrives in pieces; see [`BlockingFiles::begin_write`].

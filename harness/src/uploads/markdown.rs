@@ -7,51 +7,46 @@ use futures_util::future::join_all;
 use super::name::{Names, place_of};
 use super::shown::UploadedFile;
 use crate::artifacts::artifact_url;
-use crate::documents::{DocumentKind, DocumentReader, MADE, Unreadable};
+use crate::documents::{DocumentKind, DocumentReader, Unreadable, mark_of};
 use crate::ids::ThreadId;
 use crate::sandbox::{FileError, ThreadFiles, VirtualPath};
 
-/// A document, and where its Markdown shall be.
+/// A document, and where its Markdown may be.
 #[derive(Debug)]
 pub(super) struct Plan {
     kind: DocumentKind,
     document: VirtualPath,
-    markdown: VirtualPath,
+    places: Vec<VirtualPath>,
 }
 
 impl Plan {
-    /// What is to be done with a file that is about to appear: nothing if it is no document, or if another file of the request has
-    /// the name of its Markdown.
+    /// What is to be done with a file that is about to appear: nothing if it is no document, or if other files of the request have
+    /// the names of its Markdown.
     pub(super) fn of(document: &VirtualPath, names: &mut Names) -> Option<Self> {
-        let (kind, markdown) = markdown_of(document)?;
-        if !names.take(&markdown) {
-            tracing::info!(%document, %markdown, "a document is not converted: another file has that name");
-            return None;
-        }
-        Some(Self { kind, document: document.clone(), markdown })
+        let (kind, mut places) = markdown_of(document)?;
+        places.retain(|place| names.take(place));
+        (!places.is_empty()).then(|| Self { kind, document: document.clone(), places })
     }
 
     /// Does it, and says where the Markdown is; the log says why there is none.
     async fn carry_out(&self, reader: &dyn DocumentReader, user: &str, files: &ThreadFiles) -> Option<&VirtualPath> {
-        let Self { kind, document, markdown } = self;
-        let own = || tracing::info!(%document, %markdown, "a document has no text: a file of the user's own has its name");
-        // What was made before is gone. The look before the writing counts; this one saves the work.
-        if files.exists(markdown).await.unwrap_or(true) {
-            own();
-            return None;
-        }
+        let Self { kind, document, places } = self;
         let opening = files.open_read(document).map(|opened| match opened {
             Ok((file, _)) => Ok(file),
             Err(error) => Err(Unreadable::Document(error.to_string())),
         });
         let text = reader.markdown(user, *kind, opening.boxed()).await;
         let text = text.inspect_err(|error| tracing::warn!(%error, %document, "a document cannot be converted")).ok()?;
-        let written = files.write_marked(markdown, MADE, Bytes::from(format!("{MADE}\n\n{text}"))).await;
-        let written = written.inspect_err(|error| tracing::warn!(%error, "the text of a document cannot be kept")).ok()?;
-        if !written {
-            own();
+        let mark = mark_of(document.file_name());
+        let content = Bytes::from(format!("{mark}\n\n{text}"));
+        for place in places {
+            let written = files.write_marked(place, mark.clone(), content.clone()).await;
+            if written.inspect_err(|error| tracing::warn!(%error, "the text of a document cannot be kept")).ok()? {
+                return Some(place);
+            }
         }
-        written.then_some(markdown)
+        tracing::info!(%document, "a document has no text: other files have its names");
+        None
     }
 }
 
@@ -73,15 +68,15 @@ pub(super) async fn carry_out<'a>(
 
 /// Removes the text that was made of a document which is gone, or is about to be another.
 pub(super) async fn remove_of(files: &ThreadFiles, document: &VirtualPath) -> Result<(), FileError> {
-    if let Some((_, markdown)) = markdown_of(document) {
-        files.remove_marked(&markdown, MADE).await?;
+    for place in markdown_of(document).into_iter().flat_map(|(_, places)| places) {
+        files.remove_marked(&place, mark_of(document.file_name())).await?;
     }
     Ok(())
 }
 
-fn markdown_of(document: &VirtualPath) -> Option<(DocumentKind, VirtualPath)> {
-    let (kind, name) = DocumentKind::of_file(document.file_name())?;
-    Some((kind, place_of(&name)?))
+fn markdown_of(document: &VirtualPath) -> Option<(DocumentKind, Vec<VirtualPath>)> {
+    let (kind, names) = DocumentKind::of_file(document.file_name())?;
+    Some((kind, names.iter().filter_map(|name| place_of(name)).collect()))
 }
 
 /// Tells of the Markdown in what clients see of its document.

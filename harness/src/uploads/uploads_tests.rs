@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use tempfile::TempDir;
 
 use super::*;
+use crate::documents::{DocumentKind, DocumentReader, Opening, Unreadable, glimpse, hidden_copies};
 use crate::ids::ThreadId;
 use crate::sandbox::{FileHome, FileLimits, Root, ThreadFiles, VirtualPath, WriteMode};
 
@@ -24,6 +26,15 @@ impl Place {
     }
 
     async fn upload(&self, limits: UploadLimits, named: &[(&str, &[u8])]) -> Result<Uploaded, UploadError> {
+        self.upload_for(None, limits, named).await
+    }
+
+    async fn upload_for(
+        &self,
+        reader: Option<&dyn DocumentReader>,
+        limits: UploadLimits,
+        named: &[(&str, &[u8])],
+    ) -> Result<Uploaded, UploadError> {
         let mut batch = UploadBatch::new(self.files.clone(), limits);
         for (name, content) in named {
             if let Some(file) = batch.begin(name).await? {
@@ -31,7 +42,7 @@ impl Place {
                 batch.add(whole);
             }
         }
-        batch.appear("ann", &self.thread, None).await
+        batch.appear("ann", &self.thread, reader).await
     }
 
     async fn names(&self) -> Vec<String> {
@@ -40,6 +51,17 @@ impl Place {
 
     fn folder(&self) -> PathBuf {
         self.files.blocking().dirs().host_path(Root::Uploads)
+    }
+}
+
+/// Reads no document and names its kind.
+#[derive(Debug)]
+struct KindReader;
+
+#[async_trait]
+impl DocumentReader for KindReader {
+    async fn markdown(&self, _user: &str, kind: DocumentKind, _document: Opening<'_>) -> Result<String, Unreadable> {
+        Ok(format!("# a {}", kind.ending()))
     }
 }
 
@@ -88,4 +110,35 @@ async fn what_an_upload_must_not_replace_is_left_as_it_was() {
     let refused = remove(&place.files, &place_named("folder").unwrap()).await;
     assert!(matches!(refused, Err(UploadError::NotAFile(_))), "{refused:?}");
     assert!(outside.path().exists() && place.files.exists(&inside).await.unwrap());
+}
+
+#[tokio::test]
+async fn documents_that_differ_in_their_endings_keep_their_texts_apart() {
+    let place = Place::new();
+    let upload = async |named: &[(&str, &[u8])]| {
+        let uploaded = place.upload_for(Some(&KindReader), LIMITS, named).await.unwrap();
+        uploaded.files.into_iter().map(|file| file.markdown_file.unwrap_or_default()).collect::<Vec<_>>()
+    };
+    let title = async |name: &str| glimpse(&place.files, name).await.headings.first().map(|heading| heading.title.clone());
+    let remove = async |name: &str| remove(&place.files, &place_named(name).unwrap()).await.unwrap();
+
+    assert_eq!(upload(&[("plan.pdf", b"1"), ("plan.docx", b"2")]).await, ["plan.md", "plan.docx.md"], "in one request");
+    assert_eq!(upload(&[("plan.xls", b"3")]).await, ["plan.xls.md"], "and in a later one");
+    assert_eq!(upload(&[("plan.docx", b"4")]).await, ["plan.docx.md"], "and again");
+    for ending in ["pdf", "docx", "xls"] {
+        assert_eq!(title(&format!("plan.{ending}")).await, Some(format!("a {ending}")));
+    }
+    let names = place.names().await;
+    let copies = hidden_copies(&place.files, &names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    assert_eq!((names.len(), copies.len()), (6, 3), "{names:?}, of which {copies:?} are no uploads of their own");
+
+    remove("plan.docx").await;
+    assert_eq!(place.names().await, ["plan.md", "plan.pdf", "plan.xls", "plan.xls.md"]);
+    remove("plan.pdf").await;
+    assert_eq!(place.names().await, ["plan.xls", "plan.xls.md"]);
+    assert_eq!(upload(&[("plan.doc", b"5"), ("plan.doc.md", b"own")]).await, ["plan.md", ""]);
+    assert_eq!(upload(&[("plan.md", b"own")]).await, [""]);
+    assert_eq!(upload(&[("plan.ppt", b"6")]).await, ["plan.ppt.md"], "beside a text of the user's own");
+    assert_eq!(upload(&[("plan.doc", b"7")]).await, [""], "whose texts have both names");
+    assert_eq!(title("plan.doc").await, None);
 }

@@ -75,7 +75,7 @@ async fn a_document_that_cannot_be_read_is_uploaded_all_the_same() {
     upload(&rig, &thread, &[("mine.pdf", &pdf("other"))]).await;
     let later = upload(&rig, &thread, &[("late.md", "my own")]).await;
     let beside = upload(&rig, &thread, &[("late.pdf", &pdf("other"))]).await;
-    assert_eq!(beside["files"][0]["markdown_file"], Value::Null);
+    assert_eq!(beside["files"][0]["markdown_file"], "late.pdf.md");
     assert_eq!(rig.get(text(&later["files"][0]["artifact_url"])).await.text, "my own");
 }
 

@@ -162,8 +162,8 @@ async fn the_text_of_a_document_never_outlives_it() {
     let thread = plain.thread().await;
     let path = VirtualPath::parse("/mnt/user-data/uploads/plan.md").expect("a path");
     let files = plain.state.files.thread(DEFAULT_USER_ID, &ThreadId::parse(&*thread).expect("an id"));
-    for (there, left) in [(harness::documents::MADE, false), ("my own", true)] {
-        files.write_text(&path, there.to_owned(), WriteMode::Replace).await.expect("written");
+    for (there, left) in [(harness::documents::mark_of("plan.pdf"), false), ("my own".to_owned(), true)] {
+        files.write_text(&path, there.clone(), WriteMode::Replace).await.expect("written");
         upload(&plain, &thread, &[("files", "plan.pdf", b"another")]).await;
         assert_eq!(files.exists(&path).await.expect("a look"), left, "{there}");
     }
@@ -176,7 +176,7 @@ async fn what_a_user_writes_while_a_document_is_read_stays() {
     let thread = gateway.thread().await;
     *reader.meanwhile.lock() = Some((gateway.files.home.clone(), thread.clone(), "my own"));
     let answer = upload(&gateway, &thread, &[("files", "plan.pdf", b"made")]).await.json();
-    assert_eq!((answer["success"].clone(), &answer["files"][0]["markdown_file"]), (json!(true), &Value::Null));
+    assert_eq!((answer["success"].clone(), &answer["files"][0]["markdown_file"]), (json!(true), &json!("plan.pdf.md")));
     assert_eq!(gateway.get(&format!("/api/threads/{thread}/artifacts/mnt/user-data/uploads/plan.md")).await.text(), "my own");
 }
 

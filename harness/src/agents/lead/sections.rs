@@ -158,8 +158,8 @@ pub(super) fn working_directory(facts: &PromptFacts<'_>) -> String {
          - /mnt/user-data/uploads: what the user attached. Read it, never change it.\n\
          - /mnt/user-data/workspace: your place for drafts and intermediate files.\n\
          - /mnt/user-data/outputs: what the user receives. {hand_over}\n\
-         Tools take absolute paths that begin with one of these. A document may have a Markdown version beside it, of the same name \
-         ending in .md: prefer to read that.\n\
+         Tools take absolute paths that begin with one of these. A document may have a Markdown version beside it, whose name \
+         ends in .md: prefer to read that.\n\
          </working_directory>"
     )
 }

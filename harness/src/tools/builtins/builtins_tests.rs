@@ -87,7 +87,7 @@ async fn files_are_found_by_name_and_by_what_they_say() {
 async fn uploads_of_earlier_turns_are_listed_with_their_headings() {
     let mut bench = bench();
     assert!(bench.text("list_uploaded_files", json!({})).await.starts_with("No files"));
-    let made = format!("{}\n\n# Aim\n\ntext\n", crate::documents::MADE);
+    let made = format!("{}\n\n# Aim\n\ntext\n", crate::documents::mark_of("plan.pdf"));
     for (name, content) in [("plan.pdf", "%PDF"), ("plan.md", &*made), ("notes.md", "one\ntwo\n"), ("new.txt", "now")] {
         bench.text("write_file", json!({ "path": format!("/mnt/user-data/uploads/{name}"), "content": content })).await;
     }
