@@ -11,7 +11,7 @@ use super::*;
 use crate::artifacts::ArtifactError;
 use crate::config::AppConfig;
 use crate::ids::ThreadId;
-use crate::memory::{Fact, MemoryDocument, VolatileMemoryStore};
+use crate::memory::{Fact, FactChange, MemoryDocument, MemoryError, VolatileMemoryStore};
 use crate::sandbox::{Root, ThreadFiles, VirtualPath, WriteMode};
 use crate::skills::SkillError;
 use crate::testkit::skill_archives::{compressed, hostile, skill_text};
@@ -129,6 +129,29 @@ async fn memories_are_read_brought_along_and_forgotten() {
     assert!(matches!(refused, Err(ClientError::Import(_))), "{refused:?}");
     assert_eq!(client.get_memory().await.unwrap(), imported);
     assert!(client.clear_memory().await.unwrap().facts.is_empty());
+}
+
+#[tokio::test]
+async fn single_facts_are_added_corrected_and_taken_away() {
+    let client = Place::new().client;
+    let added = client.create_memory_fact(" likes tea ", "preference", 0.8).await.unwrap();
+    let [fact] = &added.facts[..] else { panic!("{added:?}") };
+    assert_eq!((&*fact.content, &*fact.category, fact.is_manual()), ("likes tea", "preference", true));
+    let again = client.create_memory_fact("Likes  tea", "context", 0.5).await;
+    assert!(matches!(again, Err(ClientError::Memory(MemoryError::Duplicate))), "{again:?}");
+    let surer = FactChange { confidence: Some(1.0), ..FactChange::default() };
+    let corrected = client.update_memory_fact(&fact.id, &surer).await.unwrap();
+    assert_eq!((&*corrected.facts[0].content, corrected.facts[0].confidence), ("likes tea", 1.0));
+    for (content, category, confidence) in [(" ", "context", 0.5), ("x", "", 0.5), ("x", "context", f64::NAN)] {
+        let refused = client.create_memory_fact(content, category, confidence).await;
+        assert!(matches!(refused, Err(ClientError::Fact(_))), "{refused:?}");
+    }
+    let blank = FactChange { content: Some(String::new()), ..FactChange::default() };
+    assert!(matches!(client.update_memory_fact(&fact.id, &blank).await, Err(ClientError::Fact(_))));
+    assert_eq!(client.get_memory().await.unwrap(), corrected, "what is refused changes nothing");
+    assert!(client.delete_memory_fact(&fact.id).await.unwrap().facts.is_empty());
+    let gone = client.delete_memory_fact(&fact.id).await;
+    assert!(matches!(gone, Err(ClientError::Memory(MemoryError::NoFact(_)))), "{gone:?}");
 }
 
 #[tokio::test]
@@ -250,6 +273,7 @@ async fn a_client_says_what_it_was_not_given() {
     assert_eq!(what(client.install_skill("none.skill").await.unwrap_err()), "skills");
     assert_eq!(what(client.get_memory().await.unwrap_err()), "memories");
     assert_eq!(what(client.get_memory_status().await.unwrap_err()), "memories");
+    assert_eq!(what(client.delete_memory_fact("none").await.unwrap_err()), "memories");
     assert_eq!(what(client.upload_files(&thread, &["none"]).await.unwrap_err()), "files");
     assert_eq!(what(client.list_uploads(&thread).await.unwrap_err()), "files");
     assert_eq!(what(client.delete_upload(&thread, "none").await.unwrap_err()), "files");

@@ -62,6 +62,9 @@ pub enum ClientError {
     /// The memory to be imported is beyond limits.
     #[error("the memory cannot be imported: {}", joined(.0))]
     Import(Vec<ImportIssue>),
+    /// The fields of a fact are beyond limits.
+    #[error("the fact cannot be kept: {}", joined(.0))]
+    Fact(Vec<ImportIssue>),
     /// Something about uploads.
     #[error(transparent)]
     Upload(#[from] UploadError),

@@ -2,7 +2,7 @@
 
 use super::client::Client;
 use super::error::ClientError;
-use crate::memory::{MemoryDocument, MemoryError, MemoryScope, MemoryStatus, MemoryView, import_issues};
+use crate::memory::{FactChange, MemoryDocument, MemoryError, MemoryScope, MemoryStatus, MemoryView, import_issues};
 use crate::runtime::actor_context::effective_user_id;
 
 impl Client {
@@ -36,6 +36,35 @@ impl Client {
         Ok(memories.replace(&scope(), document).await?)
     }
 
+    /// Adds a fact that the user told outright, and gives what is remembered then. Over HTTP the category is `context` and the confidence
+    /// a half where nobody says.
+    ///
+    /// # Errors
+    /// [`ClientError::Fact`] for fields beyond limits, [`MemoryError::Duplicate`], and as [`get_memory`](Self::get_memory).
+    pub async fn create_memory_fact(&self, content: &str, category: &str, confidence: f64) -> Result<MemoryDocument, ClientError> {
+        let memories = self.installation.memories()?;
+        checked(&FactChange { content: Some(content.to_owned()), category: Some(category.to_owned()), confidence: Some(confidence) })?;
+        Ok(memories.add(&scope(), content, category, confidence).await?)
+    }
+
+    /// Corrects a fact, and gives what is remembered then; what the change does not name stays.
+    ///
+    /// # Errors
+    /// [`MemoryError::NoFact`], and as [`create_memory_fact`](Self::create_memory_fact).
+    pub async fn update_memory_fact(&self, id: &str, change: &FactChange) -> Result<MemoryDocument, ClientError> {
+        let memories = self.installation.memories()?;
+        checked(change)?;
+        Ok(memories.correct(&scope(), id, change).await?)
+    }
+
+    /// Takes a fact away, and gives what is remembered then.
+    ///
+    /// # Errors
+    /// [`MemoryError::NoFact`], and as [`get_memory`](Self::get_memory).
+    pub async fn delete_memory_fact(&self, id: &str) -> Result<MemoryDocument, ClientError> {
+        Ok(self.installation.memories()?.remove(&scope(), id).await?)
+    }
+
     /// Forgets everything, also what the user's own agents remember, and gives what is left.
     ///
     /// # Errors
@@ -59,6 +88,12 @@ impl Client {
     pub async fn get_memory_status(&self) -> Result<MemoryStatus, ClientError> {
         Ok(MemoryStatus { config: self.get_memory_config()?, data: self.get_memory().await? })
     }
+}
+
+/// Only a fact within limits is kept.
+fn checked(change: &FactChange) -> Result<(), ClientError> {
+    let issues = change.issues();
+    if issues.is_empty() { Ok(()) } else { Err(ClientError::Fact(issues)) }
 }
 
 /// The acting user's own.

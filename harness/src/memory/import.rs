@@ -12,7 +12,7 @@ const MOST_LABEL_CHARS: usize = 200;
 /// The longest note.
 const MOST_NOTE_CHARS: usize = 20_000;
 
-/// One thing that is wrong with a memory although it has the shape of one.
+/// One thing that is wrong with a memory, or a single fact, although it has the shape of one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {message}")]
 pub struct ImportIssue {

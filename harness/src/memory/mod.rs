@@ -6,6 +6,7 @@
 
 mod dialogue;
 mod document;
+mod fact_fields;
 mod import;
 mod learn;
 mod memories;
@@ -19,6 +20,7 @@ mod worker;
 
 pub use dialogue::Dialogue;
 pub use document::{Fact, FactSource, MemoryDocument, Note, QUARANTINED};
+pub use fact_fields::{category_issue, confidence_issue, content_issue};
 pub use import::{ImportIssue, MOST_FACT_CHARS, import_issues};
 pub use learn::{Learned, LearnedFact, LearnedNote, Learner};
 pub use memories::{FactChange, Memories, MemoryError};

@@ -2,7 +2,10 @@
 
 use axum::Json;
 use axum::extract::State;
-use harness::memory::{FactChange, ImportIssue, MOST_FACT_CHARS, MemoryDocument, MemoryError, MemoryScope, MemoryStatus, import_issues};
+use harness::memory::{
+    FactChange, ImportIssue, MemoryDocument, MemoryError, MemoryScope, MemoryStatus, category_issue, confidence_issue, content_issue,
+    import_issues,
+};
 use harness::runtime::actor_context::effective_user_id;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -86,25 +89,27 @@ fn answer(document: Result<MemoryDocument, MemoryError>) -> Answer {
 
 /// The fields of a fact.
 fn change(body: &mut Fields) -> FactChange {
-    FactChange { content: words(body, "content", MOST_FACT_CHARS), category: words(body, "category", 64), confidence: confidence(body) }
+    FactChange {
+        content: words(body, "content", content_issue),
+        category: words(body, "category", category_issue),
+        confidence: confidence(body),
+    }
 }
 
-/// A text that is not blank.
-fn words(body: &mut Fields, key: &str, most: usize) -> Option<String> {
+/// A text that may be kept.
+fn words(body: &mut Fields, key: &str, issue: impl Fn(&str) -> Option<ImportIssue>) -> Option<String> {
     let text = body.text(key)?;
-    if text.trim().is_empty() {
-        return body.refuse("string_too_short", key, "String should have at least 1 character", &text.into());
+    match issue(&text) {
+        Some(issue) => body.refuse(issue.kind, key, issue.message, &text.into()),
+        None => Some(text),
     }
-    if text.chars().count() > most {
-        return body.refuse("string_too_long", key, format!("String should have at most {most} characters"), &text.into());
-    }
-    Some(text)
 }
 
 fn confidence(body: &mut Fields) -> Option<f64> {
     let given = body.value("confidence")?.clone();
-    match given.as_f64().filter(|number| (0.0..=1.0).contains(number)) {
-        Some(number) => Some(number),
-        None => body.refuse("float_type", "confidence", "Input should be a number from 0 to 1", &given),
+    let number = given.as_f64();
+    match confidence_issue(number) {
+        Some(issue) => body.refuse(issue.kind, "confidence", issue.message, &given),
+        None => number,
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use harness::client::{Client, ClientError, Installation};
 use harness::documents::DocumentReader;
 use harness::ids::ThreadId;
-use harness::memory::MemoryDocument;
+use harness::memory::{FactChange, MemoryDocument};
 use harness::testkit::skill_archives::{compressed, skill_text};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -90,6 +90,34 @@ async fn models_and_memory() {
     let imported = client.import_memory(export).await.expect("imported");
     assert_eq!(imported.facts.len(), 1);
     same(&both.get("/api/memory").await, &imported);
+}
+
+#[tokio::test]
+async fn single_facts() {
+    let both = Both::new().await;
+    let client = &both.client;
+    let added = client.create_memory_fact("likes tea", "preference", 0.8).await.expect("added");
+    same(&both.get("/api/memory").await, &added);
+    let path = format!("/api/memory/facts/{}", added.facts[0].id);
+    let change = FactChange { confidence: Some(1.0), ..FactChange::default() };
+    let corrected = client.update_memory_fact(&added.facts[0].id, &change).await.expect("corrected");
+    same(&both.get("/api/memory").await, &corrected);
+    let twice = both.gateway.post("/api/memory/facts", json!({ "content": "Likes tea" })).await;
+    refused_alike(&twice, 409, client.create_memory_fact("Likes tea", "context", 0.5).await);
+    for body in
+        [json!({ "content": " " }), json!({ "content": "x", "category": "x".repeat(65) }), json!({ "content": "x", "confidence": 2 })]
+    {
+        let answer = both.gateway.post("/api/memory/facts", body.clone()).await;
+        let category = body["category"].as_str().unwrap_or("context");
+        let told =
+            client.create_memory_fact(body["content"].as_str().expect("a text"), category, body["confidence"].as_f64().unwrap_or(0.5));
+        let Err(ClientError::Fact(issues)) = told.await else { panic!("{body}") };
+        let (issue, detail) = (&issues[0], answer.json()["detail"][0].clone());
+        assert_eq!((answer.code(), &detail["loc"][1], &detail["msg"]), (422, &json!(issue.field), &json!(issue.message)));
+    }
+    same(&both.gateway.send("DELETE", &path, None).await, &client.get_memory().await.expect("a memory"));
+    assert_eq!(both.gateway.send("DELETE", &path, None).await.code(), 404);
+    client.delete_memory_fact(&added.facts[0].id).await.expect_err("it is gone");
 }
 
 #[tokio::test]
