@@ -53,7 +53,7 @@ impl Format {
 
 /// Days as hours, minutes and seconds, unless they are a date.
 fn span(days: f64) -> Option<String> {
-    let is_span = (0.0..1.0).contains(&days) || (1.0..FIRST_DATE).contains(&days) && days.fract() > 0.0;
+    let is_span = (0.0..1.0).contains(&days) || ((1.0..FIRST_DATE).contains(&days) && days.fract() > 0.0);
     let seconds = (days * 86_400.0).round() as u64;
     is_span.then(|| format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60))
 }
