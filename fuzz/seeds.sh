@@ -11,6 +11,9 @@ export CARGO_TARGET_DIR=../target/fuzz CARGO_PROFILE_DEV_OPT_LEVEL=0
 cargo build --bins
 for target in fuzz_targets/*.rs; do
     target=$(basename "$target" .rs)
-    "$CARGO_TARGET_DIR/debug/$target" -timeout=10 -rss_limit_mb=1024 seeds/"$target"/* 2>&1 | grep --after-context=20 --extended-regexp '^Executed|ERROR|panicked'
+    told=$("$CARGO_TARGET_DIR/debug/$target" -timeout=10 -rss_limit_mb=1024 seeds/"$target"/* 2>&1) || {
+        printf '%s\n%s: FAILED\n' "$told" "$target" >&2
+        exit 1
+    }
     echo "$target: ok"
 done
