@@ -54,7 +54,7 @@ async fn a_hijacked_model_has_no_forbidden_effect_and_each_attempt_is_in_the_jou
     let mut total: BTreeMap<&str, (usize, usize, usize)> = BTreeMap::new();
     let mut broken = Vec::new();
     for some in cases.chunks(AT_ONCE) {
-        let outcomes = at_once(some.to_vec().into_iter().map(|(kind, seed)| {
+        let outcomes = at_once(some.iter().copied().map(|(kind, seed)| {
             let sandbox = sandbox.clone();
             async move { (kind, seed, play(case(kind, seed), sandbox).await) }
         }));
