@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use deerflow_harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions};
 use deerflow_harness::sandbox::CommandLimits;
+use deerflow_harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions};
 
 /// How long whatever is left is waited for before it counts as having got away: a busy machine is slow to bury.
 const ESCAPED: Duration = Duration::from_secs(30);

@@ -105,10 +105,11 @@ async fn a_bomb_in_one_sandbox_leaves_the_next_its_share() {
     };
     let work = async {
         for number in 0..5 {
-            let (end, out) = run("neighbour", "seq 20 | sort -r | head -1; echo x >kept && cat kept", Duration::from_secs(60)).await;
+            let (end, out) = run("neighbour", "seq 20 | sort -rn | head -1; echo x >kept && cat kept", Duration::from_secs(60)).await;
             assert_eq!((end, out.as_str()), (CommandEnd::Exited(0), "20\nx\n"), "{number}");
         }
     };
-    let bombs = ["bomb() { bomb | bomb & }; bomb; sleep 1000", "for i in $(seq 20); do (x=xxxxxxxx; while :; do x=$x$x; done) & done; wait"];
+    let bombs =
+        ["bomb() { bomb | bomb & }; bomb; sleep 1000", "for i in $(seq 20); do (x=xxxxxxxx; while :; do x=$x$x; done) & done; wait"];
     tokio::join!(work, run("forks", bombs[0], TIME_LIMIT), run("memory", bombs[1], TIME_LIMIT));
 }

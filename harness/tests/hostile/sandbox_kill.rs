@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
 use deerflow_harness::sandbox::{CommandLimits, CommandRequest, CommandSandbox, Shelf, Transcript};
+use futures_util::future::join_all;
 
 use crate::marked::{Mark, marking_sandbox};
 use crate::support::{Dice, dirs_of, setting};
