@@ -2,7 +2,14 @@
 //!
 //! Those with `sandbox` in their names need bubblewrap; `tests/sandbox/run.sh` runs them.
 
+#[cfg(feature = "web")]
+mod addresses;
+#[cfg(feature = "documents")]
+mod documents;
+mod home;
+mod link_races;
 mod marked;
+mod path_names;
 mod sandbox_bombs;
 mod sandbox_kill;
 mod support;

@@ -1,7 +1,7 @@
 //! What the tests here share: settings, and chance that can be had again.
 
-use std::sync::Arc;
 use std::path::Path;
+use std::sync::Arc;
 
 use deerflow_harness::ids::ThreadId;
 use deerflow_harness::sandbox::ThreadDirs;
