@@ -34,7 +34,7 @@ struct OneSkill(PathBuf);
 
 impl Shelves for OneSkill {
     fn of(&self, _user_id: &str) -> Result<Shelf, Fault> {
-        Ok(Shelf::new(vec![ShelvedFolder { path: RelativePath::of_plain_names(&["public", "web"]), host: self.0.clone() }]))
+        Ok(Shelf::new(vec![ShelvedFolder { path: RelativePath::parse("public/web").expect("a path"), host: self.0.clone() }]))
     }
 }
 
