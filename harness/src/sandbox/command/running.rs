@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 #[cfg(feature = "mcp")]
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Child;
+use tokio::process::{Child, ChildStdin};
 use tokio::task::coop::unconstrained;
 #[cfg(feature = "mcp")]
 use tokio::time::sleep;
@@ -34,12 +34,16 @@ const MOST_PROCESSES: usize = 10_000;
 pub(super) struct Running {
     child: Child,
     group: Option<Pid>,
+    /// Our end of its input, if that is a pipe. Held as long as it is followed, so that it can tell whether this process lives: to
+    /// wait for a child would close it.
+    _lifeline: Option<ChildStdin>,
 }
 
 impl Running {
-    pub(super) fn group(child: Child) -> Self {
+    pub(super) fn group(mut child: Child) -> Self {
         let group = child.id().and_then(pid);
-        Self { child, group }
+        let lifeline = child.stdin.take();
+        Self { child, group, _lifeline: lifeline }
     }
 
     /// Follows it to its end.

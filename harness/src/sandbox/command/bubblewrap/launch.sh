@@ -1,11 +1,13 @@
 # Run by bash outside of the sandbox, before it is made: what follows "--" becomes the process that makes it.
-# Its input is the system call filter. No descriptor of the gateway goes further, whatever it had inherited itself.
+# Its input is a pipe that ends with the gateway: the lifeline. No other descriptor of the gateway goes further, whatever it had
+# inherited itself.
 # The input of the command is an empty pipe: the host's /dev/null would be a way to the host's device, which root could change.
-exec 9<&0 0< <(:)
+exec 8<&0 9<"$1" 0< <(:)
+shift
 for fd in /proc/self/fd/*; do
     fd=${fd##*/}
     case $fd in
-    0 | 1 | 2 | 9) ;;
+    0 | 1 | 2 | 8 | 9) ;;
     *) eval "exec $fd<&-" ;;
     esac
 done

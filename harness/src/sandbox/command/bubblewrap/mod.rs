@@ -9,13 +9,10 @@ mod filter;
 mod probe;
 mod support;
 
-use std::fs::File;
-use std::io::{self, Seek, Write};
 use std::path::PathBuf;
 use std::process::Stdio;
 
 use async_trait::async_trait;
-use rustix::fs::MemfdFlags;
 use tokio::process::Command;
 
 use super::running::Running;
@@ -32,7 +29,10 @@ use support::Support;
 /// Runs outside, before the sandbox is made.
 const LAUNCH: &str = include_str!("launch.sh");
 /// Runs inside, before the command: how many processes there may be counts from here, for the sandbox alone.
-const BEGIN: &str = r#"ulimit -u "$1" 2>/dev/null; exec /bin/bash -c "$2""#;
+///
+/// The kernel ends the sandbox with this process from the moment on at which `bwrap` has asked for it, and asks nobody whether this
+/// process was still there then. So what was made in vain ends itself: its lifeline has an end where this process has none any more.
+const BEGIN: &str = r#"read -r -t 0 -u 8 && exit 125; exec 8<&-; ulimit -u "$1" 2>/dev/null; exec /bin/bash -c "$2""#;
 
 /// How sandboxes are made.
 #[derive(Debug, Clone)]
@@ -58,7 +58,8 @@ pub struct BubblewrapCommandSandbox {
     bash: PathBuf,
     options: BubblewrapOptions,
     system: SystemView,
-    filter: Vec<u8>,
+    /// The file with the system call filter.
+    filter: PathBuf,
     cgroups: Option<Cgroups>,
     userns_can_be_disabled: bool,
     spawner: Spawner,
@@ -73,23 +74,15 @@ impl BubblewrapCommandSandbox {
         let mut launch = Command::new(&self.bash);
         launch.env_clear().envs([("PATH", INNER_PATH), ("HOME", WORKSPACE), ("LANG", "C.UTF-8"), ("TMPDIR", "/tmp")]);
         launch.envs(self.options.environment.iter().map(|(name, value)| (name, value)));
-        launch.args(["-c", LAUNCH, "launch"]);
+        launch.args(["-c", LAUNCH, "launch"]).arg(&self.filter);
         // What bash counts in: data and files by 1024 bytes.
         let sizes = [limits.memory_bytes / 1024, limits.file_bytes / 1024, limits.open_files, limits.cpu_seconds];
         launch.args(sizes.map(|size| size.to_string())).args(cgroups).arg("--");
         launch.arg(&self.bwrap).args(arguments::arguments(&self.system, dirs, shelf, self.options.network, self.userns_can_be_disabled));
         launch.args(["--seccomp", "9", "--", "/bin/bash", "-c", BEGIN, "bash", &limits.processes.to_string(), command]);
         // A group of its own: what makes the sandbox is ended with all its parts before the kernel ties them together.
-        launch.current_dir("/").process_group(0).stdin(self.filter()?).stdout(Stdio::piped()).stderr(Stdio::piped());
+        launch.current_dir("/").process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(Running::group(self.spawner.spawn(launch).await?))
-    }
-
-    /// The filter in a file of its own: readers share a position.
-    fn filter(&self) -> io::Result<File> {
-        let mut file = File::from(rustix::fs::memfd_create("filter", MemfdFlags::CLOEXEC)?);
-        file.write_all(&self.filter)?;
-        file.rewind()?;
-        Ok(file)
     }
 }
 

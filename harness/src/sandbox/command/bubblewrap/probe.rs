@@ -131,13 +131,13 @@ impl BubblewrapCommandSandbox {
         };
         let (bwrap, bash) = (program("bwrap")?, program("bash")?);
         let unusable = |error: &dyn fmt::Display| ProbeReport::without(Layer::Namespaces, error.to_string());
-        let support = Support::make(&options.support).map_err(|error| unusable(&error))?;
         let filter = filter::program().map_err(|error| ProbeReport::without(Layer::SystemCalls, error.to_string()))?;
+        let support = Support::make(&options.support, &filter).map_err(|error| unusable(&error))?;
         let mut sandbox = Self {
             bwrap,
             bash,
             system: SystemView::look(&options, &support),
-            filter,
+            filter: support.filter,
             cgroups: Cgroups::find(&options.limits),
             userns_can_be_disabled: true,
             spawner: Spawner::start().map_err(|error| unusable(&error))?,

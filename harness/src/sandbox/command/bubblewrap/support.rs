@@ -21,6 +21,8 @@ const NOBODY: u32 = 65_534;
 /// Where they are.
 #[derive(Debug)]
 pub(super) struct Support {
+    /// The system call filter, as the kernel takes it.
+    pub(super) filter: PathBuf,
     /// Who is who inside.
     pub(super) names: PathBuf,
     /// Devices of our own, where this process is root: a command could change the mode of root's.
@@ -29,9 +31,11 @@ pub(super) struct Support {
 
 impl Support {
     /// Makes them anew in a folder that belongs to nobody else.
-    pub(super) fn make(folder: &Path) -> io::Result<Self> {
+    pub(super) fn make(folder: &Path, filter: &[u8]) -> io::Result<Self> {
         let names = folder.join("etc");
         fs::create_dir_all(&names)?;
+        let filter_file = folder.join("filter");
+        fs::write(&filter_file, filter)?;
         let passwd = format!("agent:x:{INNER_ID}:{INNER_ID}:agent:{WORKSPACE}:/bin/bash\nnobody:x:65534:65534:nobody:/:/bin/false\n");
         let group = format!("agent:x:{INNER_ID}:\nnogroup:x:65534:\n");
         let texts = [passwd, group, "127.0.0.1 localhost sandbox\n::1 localhost\n".to_owned()];
@@ -39,7 +43,7 @@ impl Support {
             fs::write(names.join(name), text)?;
         }
         let devices = rustix::process::geteuid().is_root().then(|| make_devices(folder.join("dev"))).transpose()?;
-        Ok(Self { names, devices })
+        Ok(Self { filter: filter_file, names, devices })
     }
 }
 

@@ -1,0 +1,71 @@
+//! Processes that carry a mark in their arguments or environment, looked for from outside of any sandbox.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use deerflow_harness::sandbox::CommandLimits;
+use deerflow_harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions};
+
+/// How long whatever is left is waited for before it counts as having got away: a busy machine is slow to bury.
+const ESCAPED: Duration = Duration::from_secs(30);
+
+/// A text that no other process of this machine has.
+#[derive(Debug, Clone)]
+pub(crate) struct Mark(pub(crate) String);
+
+impl Mark {
+    /// One that belongs to a temporary folder, and for the environment of all that is started for it.
+    pub(crate) fn of(folder: &Path) -> Self {
+        Self(format!("mark{}", folder.file_name().expect("a name").to_string_lossy().replace('.', "")))
+    }
+
+    /// What the processes that carry it are called, by their arguments.
+    pub(crate) fn carriers(&self) -> Vec<String> {
+        let own = std::process::id().to_string();
+        let processes = fs::read_dir("/proc").expect("/proc").flatten().map(|entry| entry.path());
+        let ids = processes.filter(|path| path.file_name().is_some_and(|id| id.to_string_lossy().parse::<u32>().is_ok() && *id != *own));
+        let texts = ids.map(|path| ["cmdline", "environ"].map(|file| fs::read(path.join(file)).unwrap_or_default()));
+        let marked = texts.filter(|texts| texts.iter().any(|text| self.is_in(text)));
+        marked.map(|[arguments, _]| String::from_utf8_lossy(&arguments).replace('\0', " ")).collect()
+    }
+
+    fn is_in(&self, text: &[u8]) -> bool {
+        text.windows(self.0.len()).any(|window| window == self.0.as_bytes())
+    }
+
+    /// How many processes of one kind there are.
+    pub(crate) fn count(&self, kind: &str) -> usize {
+        let name = format!("{}-{kind}", self.0);
+        self.carriers().iter().filter(|arguments| arguments.starts_with(&name)).count()
+    }
+
+    /// Waits until nobody carries it: how long that took since `ended`.
+    ///
+    /// # Panics
+    /// When somebody still does after long.
+    pub(crate) fn gone_since(&self, ended: Instant) -> Duration {
+        loop {
+            let left = self.carriers();
+            if left.is_empty() {
+                return ended.elapsed();
+            }
+            assert!(ended.elapsed() < ESCAPED, "these outlived their sandbox: {left:#?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// A sandbox that gives all its commands the mark of a folder, in `MARK`.
+pub(crate) async fn marking_sandbox(base: &Path, limits: CommandLimits) -> BubblewrapCommandSandbox {
+    let options = BubblewrapOptions {
+        support: base.join("support"),
+        limits,
+        network: false,
+        mounts: Vec::new(),
+        environment: vec![("MARK".to_owned(), Mark::of(base).0)],
+        hidden: Vec::new(),
+    };
+    let (sandbox, report) = BubblewrapCommandSandbox::open(options).await;
+    sandbox.unwrap_or_else(|| panic!("the sandbox does not hold here: {}", report.missing_text()))
+}

@@ -1,0 +1,117 @@
+//! A process that embeds the sandbox and is killed takes with it all that its commands have started.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use deerflow_harness::sandbox::{CommandLimits, CommandRequest, CommandSandbox, Shelf, Transcript};
+use futures_util::future::join_all;
+
+use crate::marked::{Mark, marking_sandbox};
+use crate::support::{Dice, dirs_of, setting};
+
+const SANDBOXES: usize = 50;
+/// What may pass between the kill and the last process' end.
+const SOON: Duration = Duration::from_secs(1);
+/// How often a machine that is too busy to bury that soon is asked again. What gets away fails the first time.
+const ROUNDS: usize = 3;
+/// Tells the process that is to be killed where it works, and what its commands are.
+const HOME: &str = "DEERFLOW_TEST_KILLED_HOME";
+const COMMAND: &str = "DEERFLOW_TEST_KILLED_COMMAND";
+
+/// A child, one in a session of its own, and a daemon that was forked twice; none of them heeds a signal that can be ignored.
+const STUBBORN: &str = r#"
+trap '' TERM INT HUP
+stay() { trap '' TERM INT HUP; exec -a "$MARK-$1" sleep 1000; }
+export -f stay
+(stay child) &
+setsid bash -c 'stay session' &
+( (setsid bash -c 'stay daemon' </dev/null >/dev/null 2>&1 &) & )
+wait
+"#;
+
+/// This program once more, as a process that runs [`SANDBOXES`] commands until it is killed.
+struct Killed(Child);
+
+impl Killed {
+    fn start(base: &Path, command: &str) -> Self {
+        let mut program = Command::new(std::env::current_exe().expect("this program"));
+        program.args(["--exact", "sandbox_kill::stands_for_a_gateway", "--include-ignored"]).env(HOME, base).env(COMMAND, command);
+        Self(program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().expect("a process"))
+    }
+
+    /// Waits until it is `so` far, as seen from outside.
+    fn until(&mut self, so: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !so() {
+            assert!(self.0.try_wait().expect("a child").is_none(), "it ended before it was killed");
+            assert!(begun.elapsed() < Duration::from_secs(120), "its commands did not begin");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// When it was killed.
+    fn kill(&mut self) -> Instant {
+        self.0.kill().expect("killed");
+        let killed = Instant::now();
+        assert_eq!(self.0.wait().expect("an end").signal(), Some(9));
+        killed
+    }
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ended = self.0.kill();
+        let _buried = self.0.wait();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "the process that the other tests here kill; alone it does nothing"]
+async fn stands_for_a_gateway() {
+    #[expect(clippy::disallowed_methods, reason = "it is how a test program is told something")]
+    let told = [HOME, COMMAND].map(|name| std::env::var(name).ok());
+    let [Some(home), Some(command)] = told else { return };
+    let base = PathBuf::from(home);
+    let sandbox = marking_sandbox(&base, CommandLimits::default()).await;
+    join_all((0..SANDBOXES).map(async |number| {
+        let dirs = dirs_of(&base.join("home"), &format!("t{number}"));
+        let request = CommandRequest { dirs: &dirs, shelf: &Shelf::default(), command: &command, time_limit: Duration::from_secs(900) };
+        sandbox.run(request, &mut Transcript::keeping(0)).await.unwrap()
+    }))
+    .await;
+}
+
+#[test]
+#[ignore = "needs bubblewrap; make test-external runs it"]
+fn nothing_of_fifty_sandboxes_is_left_a_second_after_their_gateway_was_killed() {
+    let mut took = Vec::new();
+    while took.iter().all(|took| *took >= SOON) {
+        let base = tempfile::tempdir().unwrap();
+        let mark = Mark::of(base.path());
+        let mut gateway = Killed::start(base.path(), STUBBORN);
+        gateway.until(|| ["child", "session", "daemon"].iter().all(|kind| mark.count(kind) == SANDBOXES));
+        let running = mark.carriers().len();
+        took.push(mark.gone_since(gateway.kill()));
+        println!("{running} processes of {SANDBOXES} sandboxes, all gone after {:?}", took[took.len() - 1]);
+        assert!(took.len() < ROUNDS || took.iter().any(|took| *took < SOON), "{took:?}");
+    }
+}
+
+/// The moments between the start of the launcher and that of the command are short, so there are many rounds.
+#[test]
+#[ignore = "needs bubblewrap; make test-external runs it"]
+fn a_gateway_that_is_killed_while_its_sandboxes_start_leaves_none_behind() {
+    let seed = setting("SEED", 1);
+    let mut dice = Dice::of(seed);
+    for round in 0..setting("ROUNDS", 20) {
+        let base = tempfile::tempdir().unwrap();
+        let mark = Mark::of(base.path());
+        let mut gateway = Killed::start(base.path(), r#"exec -a "$MARK-begun" sleep 1000"#);
+        let begun = dice.below(SANDBOXES);
+        gateway.until(|| mark.count("begun") >= begun.max(1));
+        let gone = mark.gone_since(gateway.kill());
+        println!("seed {seed} round {round}: killed when {begun} had begun, all gone after {gone:?}");
+    }
+}
