@@ -1,11 +1,12 @@
 //! The few files that every sandbox sees instead of the host's.
 
 use std::fs::{self, Permissions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+use tempfile::NamedTempFile;
 
 use super::arguments::{INNER_ID, WORKSPACE};
 
@@ -15,6 +16,8 @@ pub(super) const NAMES: [&str; 3] = ["passwd", "group", "hosts"];
 pub(super) const DEVICES: [(&str, u32, u32); 6] =
     [("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0)];
 
+/// The file with the system call filter.
+const FILTER: &str = "filter";
 /// Owns them: an id that means nobody inside.
 const NOBODY: u32 = 65_534;
 
@@ -34,17 +37,25 @@ impl Support {
     pub(super) fn make(folder: &Path, filter: &[u8]) -> io::Result<Self> {
         let names = folder.join("etc");
         fs::create_dir_all(&names)?;
-        let filter_file = folder.join("filter");
-        fs::write(&filter_file, filter)?;
+        replace(folder, FILTER, filter)?;
         let passwd = format!("agent:x:{INNER_ID}:{INNER_ID}:agent:{WORKSPACE}:/bin/bash\nnobody:x:65534:65534:nobody:/:/bin/false\n");
         let group = format!("agent:x:{INNER_ID}:\nnogroup:x:65534:\n");
         let texts = [passwd, group, "127.0.0.1 localhost sandbox\n::1 localhost\n".to_owned()];
         for (name, text) in NAMES.iter().zip(texts) {
-            fs::write(names.join(name), text)?;
+            replace(&names, name, text.as_bytes())?;
         }
         let devices = rustix::process::geteuid().is_root().then(|| make_devices(folder.join("dev"))).transpose()?;
-        Ok(Self { filter: filter_file, names, devices })
+        Ok(Self { filter: folder.join(FILTER), names, devices })
     }
+}
+
+/// Writes a file anew, which nobody sees half written: a gateway that shares this folder may be making a sandbox from it.
+fn replace(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
+    let mut pending = NamedTempFile::new_in(folder)?;
+    pending.write_all(content)?;
+    pending.as_file().set_permissions(Permissions::from_mode(0o644))?;
+    pending.persist(folder.join(name))?;
+    Ok(())
 }
 
 fn make_devices(folder: PathBuf) -> io::Result<PathBuf> {
