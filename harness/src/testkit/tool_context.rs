@@ -41,6 +41,7 @@ pub fn tool_context() -> ToolContext {
         namespace: "tools:t".to_owned(),
         state: Arc::new(ThreadState::default()),
         answers: vec![],
+        approval: None,
         nested: None,
     }
 }

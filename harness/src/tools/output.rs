@@ -24,6 +24,9 @@ pub enum ToolControl {
         /// The question.
         question: Value,
     },
+    /// A middleware asks a person whether the call may be made at all: as before, and the answer is the call's approval, which no tool
+    /// takes for an answer of its own, nor a middleware a tool's.
+    Approve(Value),
 }
 
 /// A tool's result. The text becomes the tool message; an update is reduced beside it.

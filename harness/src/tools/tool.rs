@@ -47,6 +47,8 @@ pub struct ToolContext {
     pub state: std::sync::Arc<ThreadState>,
     /// Answers to the questions that this call asked so far, in order.
     pub answers: Vec<Value>,
+    /// What a person answered who was asked whether this call may be made.
+    pub approval: Option<Value>,
     /// The agent that this call set to work before it was made again.
     pub nested: Option<std::sync::Arc<NestedState>>,
 }

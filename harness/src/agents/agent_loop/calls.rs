@@ -16,6 +16,8 @@ pub struct DueCall {
     pub unreadable: Option<String>,
     /// Answers to the questions it asked before, in order.
     pub answers: Vec<Value>,
+    /// The answer of a person who was asked whether it may be made.
+    pub approval: Option<Value>,
 }
 
 impl DueCall {
@@ -24,14 +26,14 @@ impl DueCall {
         &self.call.id
     }
 
-    pub(super) fn with_answers(self, answers: Vec<Value>) -> Self {
-        Self { answers, ..self }
+    pub(super) fn with_answers(self, answers: Vec<Value>, approval: Option<Value>) -> Self {
+        Self { answers, approval, ..self }
     }
 }
 
 impl From<&ToolCall> for DueCall {
     fn from(call: &ToolCall) -> Self {
-        Self { call: Arc::new(call.clone()), unreadable: None, answers: Vec::new() }
+        Self { call: Arc::new(call.clone()), unreadable: None, answers: Vec::new(), approval: None }
     }
 }
 
@@ -114,7 +116,7 @@ fn unreadable(call: &InvalidToolCall) -> Option<DueCall> {
     let id = answerable(call)?;
     let reason = call.error.clone().unwrap_or_else(|| "the arguments are not a JSON object".to_owned());
     let name = call.name.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown_tool".to_owned());
-    Some(DueCall { call: Arc::new(ToolCall::new(id, name, Map::new())), unreadable: Some(reason), answers: Vec::new() })
+    Some(DueCall { call: Arc::new(ToolCall::new(id, name, Map::new())), unreadable: Some(reason), answers: Vec::new(), approval: None })
 }
 
 #[cfg(test)]

@@ -68,7 +68,12 @@ impl Walk {
             Step::CallTools(due) => {
                 let (asking, answering): (Vec<_>, Vec<_>) = due.into_iter().enumerate().partition(|(nth, _)| chance.asks >> nth & 1 == 1);
                 self.add(answering.iter().map(|(_, due)| Message::tool(&due.call, "r", ToolStatus::Success)).collect());
-                let ask = |due: DueCall| NewQuestion { call_id: due.call.id.clone(), id: due.call.id.clone(), question: json!("?") };
+                let ask = |due: DueCall| NewQuestion {
+                    call_id: due.call.id.clone(),
+                    id: due.call.id.clone(),
+                    question: json!("?"),
+                    of_approval: false,
+                };
                 let questions = asking.into_iter().map(|(_, due)| ask(due)).collect();
                 self.machine.tools_done(ToolsDone { goto_end: chance.goto_end, all_return_direct: None, questions });
             }

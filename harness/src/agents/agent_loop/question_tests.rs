@@ -1,5 +1,6 @@
 //! Calls that ask a person, and runs that come back with answers.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -9,6 +10,9 @@ use serde_json::{Value, json};
 
 use crate::agents::AgentBuilder;
 use crate::agents::test_support::*;
+use crate::config::GuardrailProviderConfig;
+use crate::middlewares::GuardrailMiddleware;
+use crate::middlewares::guardrail::policy_of;
 use crate::runtime::agent::{Agent, AgentError, AgentStart, StopKind};
 use crate::tools::{Tool, ToolContext, ToolControl, ToolError, ToolOutput};
 
@@ -119,4 +123,52 @@ async fn a_result_that_is_the_runs_result_ends_the_run_also_after_a_question() {
         assert!(done.transcript().contains(&"tool:[\"red\"]".to_owned()));
         assert!(done.transcript().iter().all(|line| line != "ai:thanks"), "{wanted:?}");
     }
+}
+
+/// An agent whose one call, which asks `answers` times, needs an approval or not, by the rules of the day.
+fn guarded(rule: &str, answers: usize, made: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Agent> {
+    let rules: GuardrailProviderConfig = serde_json::from_value(json!({"use": "rules", "config": {"default": rule}})).unwrap();
+    let guard = GuardrailMiddleware::new(policy_of(Some(&rules)), true, None);
+    let call = Reply::Call(vec![("a", "asking", json!({ "answers": answers }).to_string())]);
+    let model = ReplayModel::new([call, Reply::Say("thanks")]);
+    AgentBuilder::new(model).tool(Asking { made: made.clone(), direct: false }).middleware(guard).build()
+}
+
+#[tokio::test]
+async fn an_answer_to_a_tool_is_no_approval_and_an_approval_no_answer_to_a_tool() {
+    let made = Arc::new(Mutex::new(vec![]));
+    let said = ask(&guarded("allow", 1, &made), "go").await;
+    assert_eq!(questions(&said)[0].0, "a 0?");
+    // The rules change while the tool's question is open.
+    let strict = guarded("ask", 1, &made);
+    let again = run(&strict, go_on(&said, AgentStart::Resume(json!("red"))), |_| {}).await;
+    let question = &again.last_step().next[0].interrupts[0];
+    assert_eq!(question["value"]["action_requests"][0]["name"], "asking");
+    assert_eq!(*made.lock(), ["a"], "the call was not made again");
+    let done = run(&strict, go_on(&again, AgentStart::Resume(json!(true))), |_| {}).await;
+    assert_eq!(made.lock().len(), 2);
+    assert!(done.transcript().contains(&"tool:[\"red\"]".to_owned()), "{:?}", done.transcript());
+}
+
+#[tokio::test]
+async fn one_approval_holds_for_all_that_the_call_asks_later_and_null_is_a_no() {
+    let made = Arc::new(Mutex::new(vec![]));
+    let agent = guarded("ask", 2, &made);
+    let mut said = ask(&agent, "go").await;
+    let mut asked = HashSet::new();
+    for answer in [json!(true), json!("red"), json!("blue")] {
+        assert!(
+            asked.insert(said.last_step().next[0].interrupts[0]["id"].as_str().unwrap().to_owned()),
+            "each question has an id of its own"
+        );
+        said = run(&agent, go_on(&said, AgentStart::Resume(answer)), |_| {}).await;
+    }
+    assert!(said.transcript().contains(&"tool:[\"red\", \"blue\"]".to_owned()), "{:?}", said.transcript());
+    assert_eq!(made.lock().len(), 3);
+
+    let agent = guarded("ask", 0, &made);
+    let said = ask(&agent, "go").await;
+    let denied = run(&agent, go_on(&said, AgentStart::Resume(Value::Null)), |_| {}).await;
+    assert!(denied.transcript().iter().any(|line| line.contains("approval.rejected")), "{:?}", denied.transcript());
+    assert_eq!(made.lock().len(), 3);
 }

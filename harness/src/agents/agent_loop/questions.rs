@@ -21,6 +21,8 @@ pub struct NewQuestion {
     pub id: String,
     /// The question.
     pub question: Value,
+    /// Whether it is if the call may be made at all.
+    pub of_approval: bool,
 }
 
 impl NewQuestion {
@@ -30,15 +32,21 @@ impl NewQuestion {
     }
 }
 
-/// A call that asked. It is made again with all answers so far, in order.
+/// A call that asked, or about which was asked. It is made again with all answers so far, in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct AskingCall {
     call_id: String,
     question_id: String,
     question: Value,
-    /// Whether the last question has its answer, which is then the last of `answers`.
+    /// Whether the last question is if the call may be made.
+    #[serde(default)]
+    of_approval: bool,
+    /// Whether the last question has its answer.
     answered: bool,
     answers: Vec<Value>,
+    /// Never null, which would be none when it is read again.
+    #[serde(default)]
+    approval: Option<Value>,
 }
 
 impl Questions {
@@ -68,7 +76,7 @@ impl Questions {
         }
         let ready = |call: DueCall| {
             let asked = self.0.iter().find(|asked| asked.call_id == call.id() && asked.answered)?;
-            Some(call.with_answers(asked.answers.clone()))
+            Some(call.with_answers(asked.answers.clone(), asked.approval.clone()))
         };
         calls.into_iter().filter_map(ready).collect()
     }
@@ -102,9 +110,10 @@ impl Questions {
     /// The calls that were made again have ended or asked once more; new ones may have asked.
     pub(super) fn asked(&mut self, questions: Vec<NewQuestion>) {
         let gone_on = self.0.extract_if(.., |call| call.answered).collect::<Vec<_>>();
-        for NewQuestion { call_id, id, question } in questions {
-            let answers = gone_on.iter().find(|call| call.call_id == call_id).map(|call| call.answers.clone()).unwrap_or_default();
-            self.0.push(AskingCall { call_id, question_id: id, question, answered: false, answers });
+        for NewQuestion { call_id, id, question, of_approval } in questions {
+            let before = gone_on.iter().find(|call| call.call_id == call_id);
+            let (answers, approval) = before.map(|call| (call.answers.clone(), call.approval.clone())).unwrap_or_default();
+            self.0.push(AskingCall { call_id, question_id: id, question, of_approval, answered: false, answers, approval });
         }
     }
 
@@ -135,7 +144,11 @@ impl AskingCall {
     }
 
     fn take(&mut self, answer: Value) {
-        self.answers.push(answer);
+        if self.of_approval {
+            self.approval = Some(if answer.is_null() { Value::Bool(false) } else { answer });
+        } else {
+            self.answers.push(answer);
+        }
         self.answered = true;
     }
 }

@@ -95,8 +95,8 @@ pub(super) async fn run_batch(parts: &Assembly, ctx: &RunContext, state: &Arc<Th
 }
 
 async fn run_call(parts: &Assembly, ctx: &RunContext, state: &Arc<ThreadState>, due: CallTask) -> CallEnd {
-    let CallTask { call: DueCall { call, unreadable, answers }, task, meta, nested } = due;
-    let asked_before = answers.len();
+    let CallTask { call: DueCall { call, unreadable, answers, approval }, task, meta, nested } = due;
+    let asked_before = answers.len() + usize::from(approval.is_some());
     ctx.sink.emit(AgentEvent::ToolStart { call_id: call.id.clone(), name: call.name.clone() });
     let started = Instant::now();
     let outcome = match unreadable {
@@ -107,7 +107,7 @@ async fn run_call(parts: &Assembly, ctx: &RunContext, state: &Arc<ThreadState>, 
         None => {
             let namespace = task.namespace();
             let (call_id, key) = (call.id.clone(), once::key_of(&ctx.run_id, &task));
-            let context = ToolContext { run: ctx.clone(), call_id, key, namespace, state: state.clone(), answers, nested };
+            let context = ToolContext { run: ctx.clone(), call_id, key, namespace, state: state.clone(), answers, approval, nested };
             let end = Registered(&parts.tools);
             let work = async { parts.stack.tool(&end).run(&call, &context).await };
             AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
@@ -123,12 +123,13 @@ async fn run_call(parts: &Assembly, ctx: &RunContext, state: &Arc<ThreadState>, 
         Err(ToolError::EndRun { name, message }) => (ToolOutput::error(message.clone()), Some(AgentError::Ended { name, message })),
     };
     let question = match &output.control {
-        ToolControl::Ask(question) => Some((question_id(&task.id, asked_before), question)),
+        ToolControl::Ask(question) | ToolControl::Approve(question) => Some((question_id(&task.id, asked_before), question)),
         ToolControl::AskFor { id, question } => Some((id.clone(), question)),
         ToolControl::Continue | ToolControl::End => None,
     };
     if let Some((id, question)) = question {
-        let question = NewQuestion { call_id: call.id.clone(), id, question: question.clone() };
+        let of_approval = matches!(output.control, ToolControl::Approve(_));
+        let question = NewQuestion { call_id: call.id.clone(), id, question: question.clone(), of_approval };
         return CallEnd { update: None, question: Some(question), goto_end: false, direct: None, ended };
     }
     let goto_end = output.control == ToolControl::End;

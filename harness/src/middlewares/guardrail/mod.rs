@@ -102,15 +102,14 @@ impl Middleware for GuardrailMiddleware {
             Verdict::Ask if ctx.run.option_bool("non_interactive") == Some(true) => {
                 Ok(denied(call, ctx, decision.denied_as(NOBODY_TO_ASK, "a person would have to allow it")))
             }
-            Verdict::Ask => match ctx.answers.split_first() {
+            Verdict::Ask => match &ctx.approval {
                 None => {
                     journal(call, ctx, "ask_before_tool_call", &decision);
-                    Ok(ToolOutput::only(ToolControl::Ask(approval::question(call, &decision.reason().message))))
+                    Ok(ToolOutput::only(ToolControl::Approve(approval::question(call, &decision.reason().message))))
                 }
-                Some((answer, rest)) if approval::approves(answer) => {
+                Some(answer) if approval::approves(answer) => {
                     journal(call, ctx, "allow_tool_call_after_approval", &decision);
-                    // The tool's own questions are answered from its first on.
-                    next.run(call, &ToolContext { answers: rest.to_vec(), ..ctx.clone() }).await
+                    next.run(call, ctx).await
                 }
                 Some(_) => Ok(denied(call, ctx, decision.denied_as(REJECTED, "the user was asked and did not allow it"))),
             },
