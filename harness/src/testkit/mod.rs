@@ -9,6 +9,7 @@ pub mod checkpoint_history;
 pub mod checkpointer;
 pub mod command_sandbox;
 pub mod custom_agents;
+mod hostile_names;
 pub mod memories;
 pub mod node_bell;
 pub mod nodes;
@@ -45,6 +46,7 @@ use crate::runtime::stream_bridge::StreamLog;
 use crate::runtime::tasks::{TaskKind, Tasks};
 use crate::state::ThreadState;
 
+pub use hostile_names::hostile_names;
 pub use tool_context::tool_context;
 
 /// The ports of one store, opened fresh for one promise.

@@ -6,10 +6,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use deerflow_harness::sandbox::{CommandLimits, CommandRequest, CommandSandbox, Shelf, Transcript};
+use deerflow_harness::testkit::chance::Chance;
 use futures_util::future::join_all;
 
 use crate::marked::{Mark, marking_sandbox};
-use crate::support::{Dice, dirs_of, setting};
+use crate::support::{dirs_of, setting};
 
 const SANDBOXES: usize = 50;
 /// What may pass between the kill and the last process' end.
@@ -104,12 +105,12 @@ fn nothing_of_fifty_sandboxes_is_left_a_second_after_their_gateway_was_killed() 
 #[ignore = "needs bubblewrap; make test-external runs it"]
 fn a_gateway_that_is_killed_while_its_sandboxes_start_leaves_none_behind() {
     let seed = setting("SEED", 1);
-    let mut dice = Dice::of(seed);
+    let chance = Chance::of(seed);
     for round in 0..setting("ROUNDS", 20) {
         let base = tempfile::tempdir().unwrap();
         let mark = Mark::of(base.path());
         let mut gateway = Killed::start(base.path(), r#"exec -a "$MARK-begun" sleep 1000"#);
-        let begun = dice.below(SANDBOXES);
+        let begun = chance.below(SANDBOXES);
         gateway.until(|| mark.count("begun") >= begun.max(1));
         let gone = mark.gone_since(gateway.kill());
         println!("seed {seed} round {round}: killed when {begun} had begun, all gone after {gone:?}");

@@ -12,6 +12,7 @@ mod embedded;
 mod feed;
 mod feedback;
 mod goals;
+mod hostile_names;
 mod keys;
 mod mcp;
 mod memory;

@@ -140,7 +140,7 @@ impl OpenAiEmbedder {
     }
 
     fn refusal(&self, response: &Response, body: &[u8]) -> ModelError {
-        let said = serde_json::from_slice(body).ok().and_then(|body| Refused::read(&body)).unwrap_or_default();
+        let said = Refused::read_body(body);
         let status = response.status().as_u16();
         let wait = retry_after(|name| response.headers().get(name)?.to_str().ok(), self.clock.now());
         let kind = said.class(Some(status), wait);
