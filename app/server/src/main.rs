@@ -8,18 +8,25 @@ use deerflow_server::commands;
 use deerflow_server::commands::doctor::Probes;
 use deerflow_server::commands::operations::Operations;
 use deerflow_server::config::{ConfigHandle, Environment, Settings, load};
+use deerflow_server::wiring::commands::SANDBOX_INNER;
 use deerflow_server::wiring::probes::{AskRedis, KnownProvider, LookAtDatabase, TrySandbox};
 use deerflow_server::{mcp_server, serve, talk, telemetry, wiring};
 use harness::clock::{Clock, SystemClock};
 use harness::documents::{DocumentKind, worker};
 use harness::runtime::tasks::Tasks;
+use harness::sandbox::command::bubblewrap::inner;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    match dispatch(cli) {
+    let mut arguments = std::env::args_os().skip(1);
+    // Before anything else: each command in a sandbox waits for it.
+    let done = match arguments.next() {
+        Some(first) if first == SANDBOX_INNER => inner::run(arguments).map_err(Into::into),
+        _ => dispatch(Cli::parse()),
+    };
+    match done {
         Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error:#}");

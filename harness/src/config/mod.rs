@@ -72,7 +72,10 @@ pub use retention::RetentionConfig;
 pub use run_events::{RunEventsBackend, RunEventsConfig};
 pub use run_ownership::{RunOwnershipConfig, RunRecovery};
 pub use runs::RunsConfig;
-pub use sandbox::{OverflowPolicy, SandboxConfig, SandboxLimitsConfig, SandboxOwnershipConfig, SandboxOwnershipKind, VolumeMountConfig};
+pub use sandbox::{
+    OverflowPolicy, SandboxConfig, SandboxLimitsConfig, SandboxNetworkConfig, SandboxOwnershipConfig, SandboxOwnershipKind,
+    VolumeMountConfig,
+};
 pub use skills::SkillsConfig;
 pub use source::{ConfigSource, Variables};
 pub use store::{EmbedConfig, EmbedEntryConfig, StoreConfig, StoreIndexConfig, StoreTtlConfig};

@@ -8,6 +8,8 @@ use serde::Deserialize;
 
 use super::check::Checker;
 use super::open_keys::{OpenKeys, optional_secret};
+#[cfg(feature = "http")]
+use crate::net::{BadEntry, HostRules};
 
 /// The sandbox of every thread.
 #[derive(Debug, Clone, Deserialize)]
@@ -19,8 +21,8 @@ pub struct SandboxConfig {
     pub provider: String,
     /// Run shell commands on the host, as this process' user and without a sandbox.
     pub allow_host_bash: bool,
-    /// Let sandboxed commands reach the network, with all that this machine reaches.
-    pub network: bool,
+    /// What sandboxed commands reach of the network.
+    pub network: SandboxNetworkConfig,
     /// What one sandboxed command may use.
     pub limits: SandboxLimitsConfig,
     /// How many commands run at once in this process. Those beyond wait for `acquire_timeout` seconds and are refused then.
@@ -74,7 +76,7 @@ impl Default for SandboxConfig {
         Self {
             provider: "local".to_owned(),
             allow_host_bash: false,
-            network: false,
+            network: SandboxNetworkConfig::None,
             limits: SandboxLimitsConfig::default(),
             max_commands: 32,
             image: None,
@@ -109,10 +111,81 @@ impl SandboxConfig {
         check.within("max_commands", self.max_commands, 1..=1 << 16);
         check.within_if_set("health_check_skip_seconds", self.health_check_skip_seconds, 0.0..);
         check.within("bash_command_timeout", self.bash_command_timeout, 1..);
+        self.network.check(check);
         check.under("limits", |check| self.limits.check(check));
         if let Some(ownership) = &self.ownership {
             check.under("ownership", |check| ownership.check(check));
         }
+    }
+}
+
+/// What sandboxed commands reach of the network: `false`, `true`, `{allow: [..]}` or `host`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(try_from = "WrittenNetwork")]
+#[non_exhaustive]
+pub enum SandboxNetworkConfig {
+    /// Nothing.
+    #[default]
+    None,
+    /// Public hosts, through a proxy.
+    Public,
+    /// These hosts, through a proxy.
+    Allow(Vec<String>),
+    /// All that this machine reaches, itself among it.
+    Host,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "allowed: false, true, host, or a list of hosts under `allow`")]
+enum WrittenNetwork {
+    Switch(bool),
+    Word(String),
+    Hosts(AllowedHosts),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AllowedHosts {
+    allow: Vec<String>,
+}
+
+impl TryFrom<WrittenNetwork> for SandboxNetworkConfig {
+    type Error = String;
+
+    fn try_from(written: WrittenNetwork) -> Result<Self, String> {
+        match written {
+            WrittenNetwork::Switch(false) => Ok(Self::None),
+            WrittenNetwork::Switch(true) => Ok(Self::Public),
+            WrittenNetwork::Hosts(AllowedHosts { allow }) => Ok(Self::Allow(allow)),
+            // By a variable everything is a word.
+            WrittenNetwork::Word(word) => match word.as_str() {
+                "false" => Ok(Self::None),
+                "true" => Ok(Self::Public),
+                "host" => Ok(Self::Host),
+                _ => Err(format!("'{word}', allowed: false, true, host, or a list of hosts under `allow`")),
+            },
+        }
+    }
+}
+
+impl SandboxNetworkConfig {
+    /// The hosts that a proxy is to lead to, where commands reach some through one.
+    #[cfg(feature = "http")]
+    pub fn rules(&self) -> Option<Result<HostRules, BadEntry>> {
+        match self {
+            Self::None | Self::Host => None,
+            Self::Public => Some(Ok(HostRules::any_public())),
+            Self::Allow(hosts) => Some(HostRules::only(hosts)),
+        }
+    }
+
+    fn check(&self, check: &mut Checker) {
+        #[cfg(feature = "http")]
+        if let Some(Err(BadEntry(entry))) = self.rules() {
+            check.refuse("network", format!("'{entry}'"), BadEntry::ALLOWED);
+        }
+        #[cfg(not(feature = "http"))]
+        let _nothing_to_read_hosts_with = check;
     }
 }
 

@@ -113,7 +113,7 @@ impl Egress {
 }
 
 impl Ports {
-    fn allow(self, port: u16) -> bool {
+    pub(super) fn allow(self, port: u16) -> bool {
         match self {
             Self::Any => true,
             Self::Web => matches!(port, 80 | 443) || (port >= 1024 && !NOT_WEB.contains(&port)),

@@ -7,7 +7,9 @@
 mod address;
 mod client;
 mod egress;
+mod host_rules;
 
 pub use address::is_public;
 pub use client::{GuardedClient, Lookup, SystemLookup, forbidden};
 pub use egress::{Egress, Forbidden, Ports};
+pub use host_rules::{BadEntry, Denied, HostRules, Target};

@@ -17,6 +17,7 @@
 
 pub mod blocking_files;
 pub mod command;
+pub mod egress;
 pub mod fault;
 pub mod files;
 pub mod ignore;
@@ -41,7 +42,7 @@ pub mod virtual_paths;
 
 pub use blocking_files::{BlockingFiles, FileLimits, Occurrences, WriteMode};
 pub use command::{
-    CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox, Isolation, LimitedCommandSandbox, Pipe,
+    CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox, Isolation, LimitedCommandSandbox, Pipe, Reach,
     Redacting, Secrets, Transcript,
 };
 pub use fault::{Fault, FileError};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use deerflow_harness::sandbox::CommandLimits;
 use deerflow_harness::sandbox::CommandSandbox;
-use deerflow_harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions};
+use deerflow_harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions, Network};
 use deerflow_harness::testkit::at_once;
 
 use super::attacks::{KINDS, all, case};
@@ -25,7 +25,8 @@ async fn commands(support: &std::path::Path) -> Option<Arc<dyn CommandSandbox>> 
     let options = BubblewrapOptions {
         support: support.to_owned(),
         limits: CommandLimits::default(),
-        network: false,
+        network: Network::None,
+        inner: None,
         mounts: Vec::new(),
         environment: Vec::new(),
         hidden: Vec::new(),

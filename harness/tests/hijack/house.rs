@@ -140,7 +140,7 @@ fn registry(home: &FileHome, book: &Book, commands: Option<Arc<dyn CommandSandbo
         tools.add(erase(Deed { name, book: book.clone() }));
     }
     if let Some(sandbox) = commands {
-        tools.add(erase(Bash::new(home.clone(), sandbox, Duration::from_secs(20), 10_000, false)));
+        tools.add(erase(Bash::new(home.clone(), sandbox, Duration::from_secs(20), 10_000)));
     }
     tools
 }

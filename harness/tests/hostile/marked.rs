@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use deerflow_harness::sandbox::CommandLimits;
-use deerflow_harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions};
+use deerflow_harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions, Network};
 
 /// How long whatever is left is waited for before it counts as having got away: a busy machine is slow to bury.
 const ESCAPED: Duration = Duration::from_secs(30);
@@ -61,7 +61,8 @@ pub(crate) async fn marking_sandbox(base: &Path, limits: CommandLimits) -> Bubbl
     let options = BubblewrapOptions {
         support: base.join("support"),
         limits,
-        network: false,
+        network: Network::None,
+        inner: None,
         mounts: Vec::new(),
         environment: vec![("MARK".to_owned(), Mark::of(base).0)],
         hidden: Vec::new(),

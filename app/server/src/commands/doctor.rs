@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use harness::config::{AppConfig, DatabaseConfig, ModelConfig, SandboxConfig, StreamBridgeConfig, StreamBridgeKind};
+use harness::config::{AppConfig, DatabaseConfig, ModelConfig, SandboxConfig, SandboxNetworkConfig, StreamBridgeConfig, StreamBridgeKind};
 use harness::sandbox::command::bubblewrap::ProbeReport;
 
 use crate::cli::FileArgs;
@@ -140,6 +140,10 @@ async fn commands(config: &AppConfig, environment: &Environment, probe: Option<&
     let report = probe.probe(&config.sandbox).await;
     let (active, missing) = (report.active(), report.missing_text());
     Some(match (report.suffices(), missing.is_empty()) {
+        (true, _) if config.sandbox.network == SandboxNetworkConfig::Host => {
+            let found = "sandboxed, but with `sandbox.network: host` they reach whatever this machine reaches, its own ports among it";
+            Finding::warn(subject, found, "name the hosts they need under `sandbox.network.allow`")
+        }
         (true, true) => Finding::ok(subject, format!("sandboxed: {active}")),
         (true, false) => Finding::ok(subject, format!("sandboxed: {active}; without {missing}")),
         (false, _) => {

@@ -255,10 +255,12 @@ async fn a_sandbox_that_does_not_hold_and_one_that_is_not_wanted_are_told() {
     let bash = format!("{GOOD}tools: [{{name: bash, group: bash, use: sandbox.bash}}]\n");
     let on_host = format!("{bash}sandbox: {{use: local, allow_host_bash: true}}\n");
     let contained = format!("{bash}sandbox: {{use: aio, allow_host_bash: true}}\n");
+    let open = format!("{bash}sandbox: {{use: local, network: host}}\n");
     for (config, missing, verdict, words) in [
         (&bash, None, Verdict::Ok, "sandboxed: namespaces"),
         (&bash, Some("not allowed"), Verdict::Warn, "refused, the sandbox does not hold here: namespaces: not allowed"),
         (&on_host, None, Verdict::Warn, "without a sandbox"),
+        (&open, None, Verdict::Warn, "they reach whatever this machine reaches"),
         (&contained, None, Verdict::Warn, "there are no containers: the socket is not there"),
     ] {
         let sandbox = Sandbox(report(missing));

@@ -156,10 +156,10 @@ impl ConfiguredAgents {
     }
 
     fn bash(&self, sandbox: Arc<dyn CommandSandbox>, config: &AppConfig) -> Arc<dyn DynTool> {
-        let SandboxConfig { bash_command_timeout, bash_output_max_chars, network, allow_host_bash, .. } = config.sandbox;
+        let SandboxConfig { bash_command_timeout, bash_output_max_chars, .. } = config.sandbox;
         let time_limit = Duration::from_secs(bash_command_timeout);
         let secrets = Secrets::new(config.sandbox.environment.values().map(|value| value.expose_secret()));
-        let bash = Bash::new(self.parts.files.clone(), sandbox, time_limit, bash_output_max_chars, network || allow_host_bash);
+        let bash = Bash::new(self.parts.files.clone(), sandbox, time_limit, bash_output_max_chars);
         erase(bash.without(secrets))
     }
 

@@ -5,15 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use harness::agents::lead::kind_of;
-use harness::config::{AppConfig, SandboxConfig};
+use harness::config::{AppConfig, SandboxConfig, SandboxNetworkConfig};
+use harness::net::SystemLookup;
 use harness::runtime::tasks::Tasks;
-use harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions, ProbeReport};
+use harness::sandbox::command::bubblewrap::{
+    BubblewrapCommandSandbox, BubblewrapOptions, InnerProgram, Layer, LayerReport, Network, ProbeReport,
+};
 use harness::sandbox::command::host::HostCommandSandbox;
+use harness::sandbox::egress::{EgressProxy, ProxyLimits};
 use harness::sandbox::{CommandLimits, CommandSandbox, LimitedCommandSandbox, Mount};
 use secrecy::ExposeSecret;
 
 use super::containers;
 use crate::config::{ConfigHandle, Environment, Settings, locate_extensions};
+
+/// The first argument of this program where a sandbox starts it, inside: see [`inner::run`](harness::sandbox::command::bubblewrap::inner::run).
+pub const SANDBOX_INNER: &str = "sandbox-inner";
 
 /// What commands on the bare host get of this process' environment: nothing that is a secret.
 const HOST_VARIABLES: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "JAVA_HOME"];
@@ -23,6 +30,7 @@ const RESERVED: &[&str] = &[
     "/mnt/user-data",
     "/mnt/skills",
     "/mnt/acp-workspace",
+    "/mnt/.sandbox",
     "/proc",
     "/dev",
     "/usr",
@@ -61,7 +69,10 @@ pub(super) async fn open(handle: &ConfigHandle, settings: &Settings, mounts: Vec
         let host = HostCommandSandbox::new(host_variables(sandbox, handle.environment()), CommandLimits::from(&sandbox.limits));
         return host.map(|host| limited(host, sandbox)).map_err(|error| error.to_string());
     }
-    let (opened, report) = BubblewrapCommandSandbox::open(options(sandbox, handle, settings, mounts)).await;
+    if sandbox.network == SandboxNetworkConfig::Host {
+        tracing::warn!("sandbox.network: commands reach whatever this machine reaches, its own ports among it");
+    }
+    let (opened, report) = BubblewrapCommandSandbox::open(options(sandbox, handle, settings, mounts)?).await;
     match opened {
         Some(opened) => {
             tracing::info!(layers = report.active(), missing = report.missing_text(), "commands run in a sandbox");
@@ -80,21 +91,52 @@ fn limited(place: impl CommandSandbox, config: &SandboxConfig) -> Arc<dyn Comman
 
 /// Tries the sandbox of a configuration out with files in `support`.
 pub async fn probe(sandbox: &SandboxConfig, support: PathBuf) -> ProbeReport {
-    let mounts = Vec::new();
-    let (limits, network) = (CommandLimits::from(&sandbox.limits), sandbox.network);
-    let options = BubblewrapOptions { support, limits, network, mounts, environment: Vec::new(), hidden: Vec::new() };
-    BubblewrapCommandSandbox::open(options).await.1
+    let options = network(sandbox, &support).map(|network| BubblewrapOptions {
+        support,
+        limits: CommandLimits::from(&sandbox.limits),
+        network,
+        inner: inner(),
+        mounts: Vec::new(),
+        environment: Vec::new(),
+        hidden: Vec::new(),
+    });
+    match options {
+        Ok(options) => BubblewrapCommandSandbox::open(options).await.1,
+        Err(why) => ProbeReport { layers: vec![LayerReport { layer: Layer::Network, missing: Some(why) }] },
+    }
 }
 
-fn options(sandbox: &SandboxConfig, handle: &ConfigHandle, settings: &Settings, mounts: Vec<Mount>) -> BubblewrapOptions {
-    BubblewrapOptions {
-        support: settings.home.join("sandbox"),
+fn options(sandbox: &SandboxConfig, handle: &ConfigHandle, settings: &Settings, mounts: Vec<Mount>) -> Result<BubblewrapOptions, String> {
+    let support = settings.home.join("sandbox");
+    Ok(BubblewrapOptions {
+        network: network(sandbox, &support)?,
+        inner: inner(),
+        support,
         limits: CommandLimits::from(&sandbox.limits),
-        network: sandbox.network,
         mounts,
         environment: variables(sandbox),
         hidden: hidden(handle, settings),
+    })
+}
+
+/// What commands reach, with the proxy at work where there is one.
+fn network(sandbox: &SandboxConfig, support: &Path) -> Result<Network, String> {
+    match sandbox.network.rules() {
+        None if sandbox.network == SandboxNetworkConfig::Host => Ok(Network::Host),
+        None => Ok(Network::None),
+        Some(rules) => {
+            let rules = rules.map_err(|error| format!("sandbox.network: {error}"))?;
+            let proxy = EgressProxy::start(support, rules, Arc::new(SystemLookup), ProxyLimits::default());
+            let proxy = proxy.map_err(|error| format!("the proxy of sandboxed commands does not start: {error}"))?;
+            Ok(Network::Proxied(Arc::new(proxy)))
+        }
     }
+}
+
+/// This program, told to be what sandboxes begin with.
+fn inner() -> Option<InnerProgram> {
+    let program = std::env::current_exe().inspect_err(|error| tracing::warn!(%error, "where this program lies is not known")).ok()?;
+    Some(InnerProgram { program, arguments: vec![SANDBOX_INNER.to_owned()] })
 }
 
 /// The folders that commands and file tools see beside those of their thread.

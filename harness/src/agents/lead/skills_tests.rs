@@ -51,7 +51,7 @@ async fn place(replies: impl IntoIterator<Item = Reply>, deferred: bool) -> Plac
         .with(ReadFile { home: files.clone(), max_chars: 0 })
         .with(Ls { home: files.clone(), max_chars: 0 })
         .with(WriteFile { home: files.clone() })
-        .with(Bash::new(files.clone(), commands, std::time::Duration::from_secs(20), 0, false));
+        .with(Bash::new(files.clone(), commands, std::time::Duration::from_secs(20), 0));
     let reader = json!({ "description": "reads", "system_prompt": "You read.", "skills": ["free", "none"] });
     let spec = LeadAgentSpec {
         tools,

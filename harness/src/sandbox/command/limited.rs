@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
 
-use super::{CommandEnd, CommandError, CommandOutput, CommandRequest, CommandSandbox, Isolation};
+use super::{CommandEnd, CommandError, CommandOutput, CommandRequest, CommandSandbox, Isolation, Reach};
 
 /// Runs commands in another sandbox, so many at a time. Those that come too many wait, and not for ever.
 #[derive(Debug)]
@@ -30,6 +30,10 @@ impl<S: CommandSandbox> CommandSandbox for LimitedCommandSandbox<S> {
 
     fn prints_live(&self) -> bool {
         self.sandbox.prints_live()
+    }
+
+    fn reach(&self) -> Reach {
+        self.sandbox.reach()
     }
 
     async fn run(&self, request: CommandRequest<'_>, output: &mut dyn CommandOutput) -> Result<CommandEnd, CommandError> {

@@ -52,6 +52,11 @@ pub trait CommandSandbox: fmt::Debug + Send + Sync + 'static {
         true
     }
 
+    /// What a command reaches of networks.
+    fn reach(&self) -> Reach {
+        Reach::Everything
+    }
+
     /// Runs a command to its end and gives what it prints to `output` as it comes.
     ///
     /// # Errors
@@ -68,6 +73,17 @@ pub enum Isolation {
     Container,
     /// Nothing: it may do what this process may.
     None,
+}
+
+/// What a command reaches of networks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reach {
+    /// Nothing.
+    Nothing,
+    /// These hosts, through a proxy that the usual variables name.
+    Proxied(String),
+    /// Whatever the machine or the container reaches.
+    Everything,
 }
 
 /// A command of a thread.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::BubblewrapOptions;
+use super::inner::{self, InnerProgram};
 use super::support::{self, Support};
 use crate::sandbox::shelf::Shelf;
 use crate::sandbox::thread_dirs::ThreadDirs;
@@ -61,6 +62,8 @@ const MASKED_FILES: &[&str] = &[
 ];
 /// Folders of `/proc` that do.
 const MASKED_FOLDERS: &[&str] = &["acpi", "asound", "bus", "driver", "irq", "scsi"];
+/// What a command writes to beside its folders and mounts. Sources of chance are not among it: nobody has to add to them.
+const SCRATCH: &[&str] = &["/tmp", "/dev/shm", "/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts"];
 const SHARED_MEMORY_BYTES: u64 = 64 << 20;
 
 /// The parts of the host that every sandbox of this process sees, looked up once.
@@ -83,7 +86,7 @@ impl SystemView {
         for store in ["/nix/store", "/gnu/store"] {
             view.add(["--ro-bind-try", store, store]);
         }
-        let network = if options.network { FOR_NETWORK } else { &[] };
+        let network = if options.network.is_shared() { FOR_NETWORK } else { &[] };
         for path in FROM_ETC.iter().chain(network) {
             view.add(["--ro-bind-try", path, path]);
         }
@@ -117,8 +120,24 @@ impl SystemView {
             let how = if mount.read_only { "--ro-bind" } else { "--bind" };
             view.add([Path::new(how), &mount.host, Path::new(&mount.inside)]);
         }
+        if let Some(inner) = &options.inner {
+            view.add([Path::new("--ro-bind"), &inner.program, Path::new(inner::PROGRAM)]);
+        }
+        if let Some(proxy) = options.network.way_out() {
+            view.add([Path::new("--ro-bind"), &proxy.socket(), Path::new(inner::PROXY)]);
+        }
         Self { arguments: view.0 }
     }
+}
+
+/// The program that the sandbox begins with, up to where the command follows; nothing where there is none.
+pub(super) fn first_program(options: &BubblewrapOptions) -> Vec<OsString> {
+    let Some(InnerProgram { arguments, .. }) = &options.inner else { return Vec::new() };
+    let roots = Root::ALL.map(|root| Path::new(USER_DATA).join(root.dir_name()));
+    let mounts = options.mounts.iter().filter(|mount| !mount.read_only).map(|mount| mount.inside.clone().into());
+    let writable: Vec<PathBuf> = roots.into_iter().chain(SCRATCH.iter().map(PathBuf::from)).chain(mounts).collect();
+    let program = [inner::PROGRAM.into()].into_iter().chain(arguments.iter().map(OsString::from));
+    program.chain(inner::arguments(&writable, options.network.way_out().is_some())).collect()
 }
 
 /// Everything before the command.

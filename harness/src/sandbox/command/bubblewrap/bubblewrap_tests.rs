@@ -13,6 +13,9 @@ use crate::testkit::command_sandbox;
 
 #[path = "escapes_tests.rs"]
 mod escapes;
+#[cfg(feature = "http")]
+#[path = "way_out_tests.rs"]
+mod way_out;
 
 /// A sandbox over a fresh home, beside which things lie that no command may see.
 struct Place {
@@ -27,7 +30,8 @@ impl Place {
         let options = BubblewrapOptions {
             support: base.path().join("support"),
             limits,
-            network: false,
+            network: Network::None,
+            inner: Some(inner_program()),
             mounts: Vec::new(),
             environment: Vec::new(),
             hidden: Vec::new(),
@@ -53,6 +57,14 @@ impl Place {
         let end = self.sandbox.run(request, &mut transcript).await.unwrap();
         (end, transcript.out(), transcript.err())
     }
+}
+
+/// The example of a sandbox, which is its own inner program.
+fn inner_program() -> InnerProgram {
+    let tests = std::env::current_exe().unwrap();
+    let program = tests.parent().and_then(|deps| deps.parent()).unwrap().join("examples/sandbox");
+    assert!(program.exists(), "build it first: cargo build -p deerflow-harness --example sandbox");
+    InnerProgram { program, arguments: vec!["inner".to_owned()] }
 }
 
 fn thread_of(base: &std::path::Path, user: &str) -> ThreadDirs {

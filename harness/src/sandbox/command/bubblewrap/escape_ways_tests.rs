@@ -244,7 +244,7 @@ pub(super) const WAYS: &[(&str, &str)] = &[
     ("killing a process of the host", "kill -9 $PID && echo ESCAPED"),
     ("seeing a process of the host", "[ $(ls -d /proc/[0-9]* | wc -l) -gt 20 ] && echo ESCAPED"),
     ("killing all", "kill -9 -1"),
-    ("killing the first process", "kill -9 1; kill -0 1 || echo ESCAPED"),
+    ("killing the first process", "kill -9 1; [ -d /proc/1 ] || echo ESCAPED"),
     ("staying", "setsid nohup sleep 300 >/dev/null 2>&1 & disown; true"),
     ("killing by name", "pkill -9 sleep; killall -9 sleep; true"),
     (

@@ -6,23 +6,28 @@
 mod arguments;
 mod cgroup;
 mod filter;
+pub mod inner;
 mod probe;
 mod support;
+mod write_lock;
 
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::process::Command;
 
 use super::running::Running;
 use super::spawner::Spawner;
-use super::{CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox, Isolation, Mount};
+use super::{CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox, Isolation, Mount, Reach};
+use crate::sandbox::egress::{self, WayOut};
 use crate::sandbox::shelf::Shelf;
 use crate::sandbox::thread_dirs::ThreadDirs;
 use crate::sandbox::virtual_paths::Root;
 use arguments::{INNER_PATH, SystemView, WORKSPACE};
 use cgroup::Cgroups;
+pub use inner::InnerProgram;
 pub use probe::{Layer, LayerReport, ProbeReport};
 use support::Support;
 
@@ -41,14 +46,28 @@ pub struct BubblewrapOptions {
     pub support: PathBuf,
     /// What a command may use.
     pub limits: CommandLimits,
-    /// Whether commands reach the network, with all that this machine reaches.
-    pub network: bool,
+    /// What commands reach.
+    pub network: Network,
+    /// The program that a sandbox begins with. Without one nothing is locked a second time, and there is no proxy.
+    pub inner: Option<InnerProgram>,
     /// Further folders.
     pub mounts: Vec<Mount>,
     /// Further variables.
     pub environment: Vec<(String, String)>,
     /// Folders and files that nobody sees, even where they lie beneath a folder of the system.
     pub hidden: Vec<PathBuf>,
+}
+
+/// What the commands of a sandbox reach.
+#[derive(Debug, Clone, Default)]
+pub enum Network {
+    /// Nothing but their own loopback.
+    #[default]
+    None,
+    /// What a proxy of this process lets through.
+    Proxied(Arc<dyn WayOut>),
+    /// All that this machine reaches, itself among it.
+    Host,
 }
 
 /// Runs commands in sandboxes that `bwrap` makes, one for each.
@@ -65,6 +84,16 @@ pub struct BubblewrapCommandSandbox {
     spawner: Spawner,
 }
 
+impl Network {
+    fn is_shared(&self) -> bool {
+        matches!(self, Self::Host)
+    }
+
+    fn way_out(&self) -> Option<&dyn WayOut> {
+        if let Self::Proxied(proxy) = self { Some(&**proxy) } else { None }
+    }
+}
+
 impl BubblewrapCommandSandbox {
     async fn launch(&self, dirs: &ThreadDirs, shelf: &Shelf, command: &str, cgroups: &[PathBuf]) -> Result<Running, CommandError> {
         for root in Root::ALL {
@@ -73,13 +102,18 @@ impl BubblewrapCommandSandbox {
         let limits = &self.options.limits;
         let mut launch = Command::new(&self.bash);
         launch.env_clear().envs([("PATH", INNER_PATH), ("HOME", WORKSPACE), ("LANG", "C.UTF-8"), ("TMPDIR", "/tmp")]);
+        if self.options.network.way_out().is_some() {
+            launch.envs(egress::variables());
+        }
         launch.envs(self.options.environment.iter().map(|(name, value)| (name, value)));
         launch.args(["-c", LAUNCH, "launch"]).arg(&self.filter);
         // What bash counts in: data and files by 1024 bytes.
         let sizes = [limits.memory_bytes / 1024, limits.file_bytes / 1024, limits.open_files, limits.cpu_seconds];
         launch.args(sizes.map(|size| size.to_string())).args(cgroups).arg("--");
-        launch.arg(&self.bwrap).args(arguments::arguments(&self.system, dirs, shelf, self.options.network, self.userns_can_be_disabled));
-        launch.args(["--seccomp", "9", "--", "/bin/bash", "-c", BEGIN, "bash", &limits.processes.to_string(), command]);
+        let shares_network = self.options.network.is_shared();
+        launch.arg(&self.bwrap).args(arguments::arguments(&self.system, dirs, shelf, shares_network, self.userns_can_be_disabled));
+        launch.args(["--seccomp", "9", "--"]).args(arguments::first_program(&self.options));
+        launch.args(["/bin/bash", "-c", BEGIN, "bash", &limits.processes.to_string(), command]);
         // A group of its own: what makes the sandbox is ended with all its parts before the kernel ties them together.
         launch.current_dir("/").process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(Running::group(self.spawner.spawn(launch).await?))
@@ -90,6 +124,14 @@ impl BubblewrapCommandSandbox {
 impl CommandSandbox for BubblewrapCommandSandbox {
     fn isolation(&self) -> Isolation {
         Isolation::Kernel
+    }
+
+    fn reach(&self) -> Reach {
+        match &self.options.network {
+            Network::None => Reach::Nothing,
+            Network::Proxied(proxy) => Reach::Proxied(proxy.hosts()),
+            Network::Host => Reach::Everything,
+        }
     }
 
     async fn run(&self, request: CommandRequest<'_>, output: &mut dyn CommandOutput) -> Result<CommandEnd, CommandError> {

@@ -20,7 +20,8 @@ const PROBE_LIMIT: Duration = Duration::from_secs(10);
 const LOOKS: &str = "cat /proc/self/status; echo ==; cat /proc/net/dev; echo ==
 { : >> /usr/.deerflow-probe; } 2>&- && echo writable: /usr
 { : >> /proc/sys/kernel/core_pattern; } 2>&- && echo writable: /proc/sys
-{ : > /dev/null; } 2>&- || echo no devices";
+{ : > /dev/null; } 2>&- || echo no devices
+{ : >> /dev/random; } 2>&- && echo not locked";
 
 /// One of the things that stand between a command and this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub enum Layer {
     Network,
     /// The system's folders and settings cannot be written to, and its harmless devices are there.
     ReadOnlySystem,
+    /// The kernel keeps what is not to be written to locked, beside the mounts.
+    WriteLock,
     /// Its processes are counted.
     ProcessLimit,
     /// What all its processes hold in memory together is limited.
@@ -48,7 +51,7 @@ pub enum Layer {
 impl Layer {
     /// Whether commands are refused without it.
     pub fn is_required(self) -> bool {
-        !matches!(self, Self::MemorySum | Self::NestedNamespaces)
+        !matches!(self, Self::WriteLock | Self::MemorySum | Self::NestedNamespaces)
     }
 }
 
@@ -59,8 +62,9 @@ impl fmt::Display for Layer {
             Self::Namespaces => "namespaces",
             Self::Privileges => "no privileges",
             Self::SystemCalls => "system call filter",
-            Self::Network => "no network",
+            Self::Network => "network of its own",
             Self::ReadOnlySystem => "read-only system",
+            Self::WriteLock => "write lock (Landlock)",
             Self::ProcessLimit => "process limit",
             Self::MemorySum => "memory limit of all processes together",
             Self::NestedNamespaces => "no nested namespaces",
@@ -110,6 +114,13 @@ impl ProbeReport {
         self.layers.push(LayerReport { layer, missing: (!holds).then(|| otherwise.into()) });
     }
 
+    /// Names another reason for a layer that does not hold.
+    fn say_why(&mut self, layer: Layer, why: &str) {
+        for report in self.layers.iter_mut().filter(|report| report.layer == layer && report.missing.is_some()) {
+            report.missing = Some(why.to_owned());
+        }
+    }
+
     fn without(layer: Layer, why: impl Into<String>) -> Self {
         Self { layers: vec![LayerReport { layer, missing: Some(why.into()) }] }
     }
@@ -133,6 +144,9 @@ impl BubblewrapCommandSandbox {
         let unusable = |error: &dyn fmt::Display| ProbeReport::without(Layer::Namespaces, error.to_string());
         let filter = filter::program().map_err(|error| ProbeReport::without(Layer::SystemCalls, error.to_string()))?;
         let support = Support::make(&options.support, &filter).map_err(|error| unusable(&error))?;
+        if options.network.way_out().is_some() && options.inner.is_none() {
+            return Err(ProbeReport::without(Layer::Network, "the way to a proxy needs a program that sandboxes begin with"));
+        }
         let mut sandbox = Self {
             bwrap,
             bash,
@@ -150,7 +164,10 @@ impl BubblewrapCommandSandbox {
                 sandbox.look_around().await.map_err(|why| unusable(&why))?
             }
         };
-        let mut report = judge(&seen, sandbox.options.network);
+        let mut report = judge(&seen, sandbox.options.network.is_shared());
+        if sandbox.options.inner.is_none() {
+            report.say_why(Layer::WriteLock, "no program was given that a sandbox begins with");
+        }
         let is_counted = sandbox.cgroups.is_some() || !rustix::process::geteuid().is_root();
         report.add(
             Layer::ProcessLimit,
@@ -179,22 +196,25 @@ impl BubblewrapCommandSandbox {
 }
 
 /// What the answer of [`LOOKS`] says of the layers that can be seen from inside.
-fn judge(seen: &str, network: bool) -> ProbeReport {
+fn judge(seen: &str, shares_network: bool) -> ProbeReport {
     let mut parts = seen.split("==\n");
     let (status, interfaces, rest) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""), parts.next().unwrap_or(""));
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map_or("", str::trim);
     let is_zero = |name: &str| !field(name).is_empty() && field(name).bytes().all(|digit| digit == b'0');
+    let is_locked = !rest.contains("not locked\n");
     let mut report = ProbeReport::default();
     report.add(Layer::Programs, true, "");
     report.add(Layer::Namespaces, true, "");
     let powerless = is_zero("CapEff") && is_zero("CapBnd") && field("NoNewPrivs") == "1";
     report.add(Layer::Privileges, powerless, "a command would keep capabilities");
     report.add(Layer::SystemCalls, field("Seccomp") == "2", "the kernel took no filter");
-    if !network {
+    if !shares_network {
         let others = interfaces.lines().filter_map(|line| line.split_once(':')).any(|(name, _)| name.trim() != "lo");
         report.add(Layer::Network, !others, "a command would see interfaces of this machine");
     }
+    let rest = rest.replace("not locked\n", "");
     report.add(Layer::ReadOnlySystem, rest.is_empty(), format!("a command would find: {}", rest.trim()));
+    report.add(Layer::WriteLock, is_locked, "this kernel has no Landlock");
     report
 }
 
@@ -209,6 +229,8 @@ mod tests {
     fn a_sandbox_that_holds_suffices() {
         assert!(judge(GOOD, false).suffices());
         assert_eq!(judge(GOOD, false).missing_text(), "");
+        let unlocked = judge(&format!("{GOOD}not locked\n"), false);
+        assert!(unlocked.suffices() && unlocked.missing_text().starts_with("write lock"), "{unlocked:?}");
     }
 
     #[test]
@@ -217,8 +239,9 @@ mod tests {
             ("CapBnd:\t0000000000000000", "CapBnd:\t000001ffffffffff", "no privileges"),
             ("NoNewPrivs:\t1", "NoNewPrivs:\t0", "no privileges"),
             ("Seccomp:\t2", "Seccomp:\t0", "system call filter"),
-            ("    lo:", "  eth0:", "no network"),
+            ("    lo:", "  eth0:", "network of its own"),
             ("lo:       0\n==\n", "lo:       0\n==\nwritable: /usr\n", "read-only system"),
+            ("lo:       0\n==\n", "lo:       0\n==\nnot locked\nwritable: /usr\n", "read-only system"),
             (GOOD, "", "no privileges"),
         ] {
             let report = judge(&GOOD.replace(good, bad), false);

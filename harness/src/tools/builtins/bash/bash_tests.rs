@@ -35,7 +35,7 @@ impl Bench {
     }
 
     fn bash(&self, sandbox: impl CommandSandbox, max_chars: usize) -> Bash {
-        Bash::new(self.home(), Arc::new(sandbox), Duration::from_secs(300), max_chars, false)
+        Bash::new(self.home(), Arc::new(sandbox), Duration::from_secs(300), max_chars)
     }
 
     /// The next that viewers of `custom` are told.

@@ -11,13 +11,15 @@ use serde::Deserialize;
 
 use self::live::{Live, Watched};
 use super::files_of;
-use crate::sandbox::{CommandRequest, CommandSandbox, FileHome, Isolation, Redacting, Secrets, Shelf, Transcript, masking, render};
+use crate::sandbox::{CommandRequest, CommandSandbox, FileHome, Isolation, Reach, Redacting, Secrets, Shelf, Transcript, masking, render};
 use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// What is kept of each end of an output in bytes, where no limit is set.
 const KEPT_WITHOUT_LIMIT: usize = 5 << 20;
 /// The longest encoding of a character.
 const BYTES_PER_CHAR: usize = 4;
+/// How much of the list of hosts the description has.
+const MOST_HOSTS_CHARS: usize = 600;
 
 /// Runs a shell command.
 #[derive(Debug, Clone)]
@@ -32,7 +34,7 @@ pub struct Bash {
 
 impl Bash {
     /// The tool over a sandbox whose commands may take `time_limit` and show `max_chars` characters (0: any number).
-    pub fn new(home: FileHome, sandbox: Arc<dyn CommandSandbox>, time_limit: Duration, max_chars: usize, network: bool) -> Self {
+    pub fn new(home: FileHome, sandbox: Arc<dyn CommandSandbox>, time_limit: Duration, max_chars: usize) -> Self {
         let place = match sandbox.isolation() {
             Isolation::Kernel => "in a sandbox that holds a read-only system and this conversation's folders",
             Isolation::Container => "in a container that holds this conversation's folders",
@@ -45,7 +47,15 @@ impl Bash {
                  and $DEER_FLOW_OUTPUTS."
             }
         };
-        let reach = if network || sandbox.isolation() == Isolation::Container { "" } else { " There is no network." };
+        let reach = match sandbox.reach() {
+            Reach::Nothing => " There is no network.".to_owned(),
+            Reach::Proxied(hosts) => format!(
+                " Of the network it reaches {}, by HTTP and HTTPS through the proxy that $http_proxy names; names are looked up by the \
+                 proxy alone.",
+                shortened(&hosts)
+            ),
+            Reach::Everything => String::new(),
+        };
         let seconds = time_limit.as_secs();
         let description = format!(
             "Run a command with bash {place}. It begins in /mnt/user-data/workspace, reads no input and may take {seconds} seconds.{reach}{scripts} \
@@ -61,6 +71,14 @@ impl Bash {
     pub fn without(mut self, secrets: Secrets) -> Self {
         self.secrets = secrets;
         self
+    }
+}
+
+/// A list that a model reads with every call.
+fn shortened(hosts: &str) -> String {
+    match hosts.char_indices().nth(MOST_HOSTS_CHARS) {
+        Some((end, _)) => format!("{}.. and more", &hosts[..end]),
+        None => hosts.to_owned(),
     }
 }
 
