@@ -7,10 +7,11 @@ use deerflow_server::cli::{Cli, Command, FileArgs, KeysCommand, ServeArgs};
 use deerflow_server::commands;
 use deerflow_server::commands::doctor::Probes;
 use deerflow_server::commands::operations::Operations;
-use deerflow_server::config::{ConfigHandle, Environment, Settings, load};
+use deerflow_server::config::{ConfigHandle, Settings, environment};
 use deerflow_server::wiring::probes::{AskRedis, KnownProvider, LookAtDatabase, TrySandbox};
 use deerflow_server::{mcp_server, serve, talk, telemetry, wiring};
 use harness::clock::{Clock, SystemClock};
+use harness::config_file::{Environment, load};
 use harness::documents::{DocumentKind, worker};
 use harness::runtime::tasks::Tasks;
 
@@ -33,7 +34,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     // Exports .env, so it comes before the runtime's threads; a worker has nothing of it.
     let environment = match &command {
         Command::ConvertDocument { .. } => Environment::of("/", None::<(String, String)>),
-        _ => Environment::from_process()?,
+        _ => environment()?,
     };
     #[cfg(feature = "fail-points")]
     deerflow_server::fail_points::arm(&environment)?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use harness::agents::lead::kind_of;
 use harness::config::{AppConfig, SandboxConfig};
+use harness::config_file::{Environment, locate_extensions};
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions, ProbeReport};
 use harness::sandbox::command::host::HostCommandSandbox;
@@ -13,7 +14,7 @@ use harness::sandbox::{CommandLimits, CommandSandbox, LimitedCommandSandbox, Mou
 use secrecy::ExposeSecret;
 
 use super::containers;
-use crate::config::{ConfigHandle, Environment, Settings, locate_extensions};
+use crate::config::{ConfigHandle, Settings};
 
 /// What commands on the bare host get of this process' environment: nothing that is a secret.
 const HOST_VARIABLES: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "JAVA_HOME"];
