@@ -83,6 +83,31 @@ async fn models_that_are_not_there_are_told_before_anything_runs() {
 }
 
 #[tokio::test]
+async fn threads_and_goals_are_known_without_a_server() {
+    let model = ReplayModel::new([Reply::Say("hello")]);
+    let client = Client::builder(config()).model(model).build().unwrap();
+    let (thread, early) = (ThreadId::parse("t").unwrap(), ThreadId::parse("early").unwrap());
+    assert_eq!(client.list_threads(10).await.unwrap(), []);
+    client.chat("hi", &thread).await.unwrap();
+    client.set_goal(&early, "Ship it").await.unwrap();
+    let listed = client.list_threads(10).await.unwrap();
+    assert_eq!(listed.iter().map(|thread| &thread.thread_id).collect::<Vec<_>>(), [&early, &thread]);
+    let shown = client.get_thread(&thread).await.unwrap().unwrap();
+    assert_eq!(shown.values["messages"][1]["content"], "hello");
+    assert_eq!(client.get_goal(&early).await.unwrap().goal.unwrap().objective, "Ship it");
+    let bob = crate::runtime::actor_context::ActorContext::user("bob");
+    crate::runtime::actor_context::scope(bob, async {
+        assert_eq!((client.list_threads(10).await.unwrap(), client.get_thread(&thread).await.unwrap()), (vec![], None));
+    })
+    .await;
+
+    let own = crate::runtime::memory::runtime_in_memory(Arc::new(crate::agents::StaticResolver::new())).unwrap();
+    let without = Client::builder(config()).runtime(own).build().unwrap();
+    assert!(matches!(without.list_threads(10).await, Err(ClientError::Absent("threads"))));
+    assert!(matches!(without.get_goal(&thread).await, Err(ClientError::Absent("threads"))));
+}
+
+#[tokio::test]
 async fn a_configuration_out_of_its_bounds_is_refused_with_all_that_is_wrong() {
     let wrong: AppConfig = serde_json::from_value(json!({ "uploads": { "max_files": 0, "max_file_size": 0 } })).unwrap();
     match Client::builder(wrong).build() {
