@@ -3,6 +3,7 @@
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod embedded;
 #[cfg(feature = "fail-points")]
 pub mod fail_points;
 pub mod lifecycle;

@@ -107,6 +107,23 @@ async fn threads_and_goals_are_known_without_a_server() {
     assert!(matches!(without.get_goal(&thread).await, Err(ClientError::Absent("threads"))));
 }
 
+#[cfg(feature = "config-file")]
+#[tokio::test]
+async fn a_client_is_made_from_the_file_that_a_server_reads() {
+    use crate::config_file::Environment;
+
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("config.yaml");
+    std::fs::write(&file, "config_version: 34\nmodels:\n  - { name: m, use: scripted, model: s, display_name: $SHOWN }\n").unwrap();
+    let environment = Environment::of(home.path(), [("SHOWN", "Mine"), ("DEERFLOW_TOKEN_USAGE__ENABLED", "false")]);
+    let client = Client::from_config_file(&file, &environment).unwrap().home(home.path()).build().unwrap();
+    let models = client.list_models().unwrap();
+    assert_eq!((models.models[0].display_name.as_deref(), models.token_usage.enabled), (Some("Mine"), false));
+    std::fs::write(&file, "config_version: 34\ndatabase:\n  backend: sqlit\n").unwrap();
+    let refused = Client::from_config_file(&file, &environment).unwrap_err().to_string();
+    assert!(refused.contains("config.yaml:3:12: `database.backend` is") && refused.ends_with("did you mean `sqlite`?"), "{refused}");
+}
+
 #[tokio::test]
 async fn a_configuration_out_of_its_bounds_is_refused_with_all_that_is_wrong() {
     let wrong: AppConfig = serde_json::from_value(json!({ "uploads": { "max_files": 0, "max_file_size": 0 } })).unwrap();
