@@ -6,6 +6,8 @@
 //!
 //! It needs Linux and bubblewrap.
 
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to the terminal")]
+
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;

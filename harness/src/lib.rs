@@ -18,6 +18,8 @@ pub mod runtime;
 #[cfg(feature = "acp")]
 pub mod acp;
 pub mod artifacts;
+#[cfg(feature = "config-file")]
+pub mod config_file;
 pub mod documents;
 #[cfg(feature = "mcp")]
 pub mod mcp;

@@ -9,6 +9,7 @@ use harness::runtime::checkpoint::CheckpointError;
 use harness::runtime::runs::RunError;
 use harness::runtime::runs::store::{AdmitError, Known, StoreError};
 use harness::runtime::stream_bridge::BridgeError;
+use harness::runtime::threads::ThreadError;
 use harness::sandbox::{Fault, FileError};
 use harness::skills::SkillError;
 use harness::skills::archive::ArchiveError;
@@ -307,6 +308,17 @@ impl From<CheckpointError> for ApiError {
             CheckpointError::Store(error) => error.into(),
             CheckpointError::StorageFull => Self::NotWritable(error.to_string()),
             _ => Self::Internal(error.to_string()),
+        }
+    }
+}
+
+impl From<ThreadError> for ApiError {
+    fn from(error: ThreadError) -> Self {
+        match error {
+            ThreadError::Taken(thread) => Self::Conflict(format!("Thread with ID {thread} already exists")),
+            ThreadError::Store(error) => error.into(),
+            ThreadError::Checkpoint(error) => error.into(),
+            other => Self::Internal(other.to_string()),
         }
     }
 }

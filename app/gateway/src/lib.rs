@@ -17,6 +17,7 @@ pub mod ports;
 pub mod replay;
 pub mod sse;
 pub mod state;
+pub mod thread_index;
 pub mod visitors;
 pub mod webhooks;
 pub mod wire;

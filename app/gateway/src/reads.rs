@@ -8,6 +8,7 @@ use harness::runtime::actor_context::Owner;
 use harness::runtime::checkpoint::{CheckpointMeta, HistoryQuery, Snapshot, nested_at};
 use harness::runtime::runs::store::{EventQuery, RunEvent, RunListQuery, category};
 use harness::runtime::runs::{RunRecord, ThreadStatus};
+use harness::runtime::threads::open_questions;
 use harness::state::ThreadState;
 use serde_json::{Map, Value, json};
 
@@ -16,7 +17,7 @@ use crate::error::ApiError;
 use crate::history::{self, Hidden, MESSAGE_REMOVED};
 use crate::input::NestedRef;
 use crate::state::GatewayState;
-use crate::wire::{RawValues, Shown, StateView, ThreadFacts, end_error_json, interrupts_json, is_rolled_back, state_json, values_json};
+use crate::wire::{RawValues, Shown, StateView, ThreadFacts, end_error_json, is_rolled_back, state_json, values_json};
 
 /// How many checkpoints are looked through for the one that follows another.
 const MOST_SUCCESSORS: usize = 1_000;
@@ -147,7 +148,7 @@ pub(crate) async fn thread_facts(state: &GatewayState, thread: &ThreadRecord, di
         facts.error = last_end(state, &thread.thread_id).await?.as_ref().map(end_error_json).unwrap_or_default();
     }
     if let Some(snapshot) = state.checkpoints.get(&thread.thread_id, None).await? {
-        facts.interrupts = interrupts_json(&snapshot.meta.next);
+        facts.interrupts = open_questions(&snapshot.meta.next);
         facts.values = Some(values_json(&snapshot, messages(state, &snapshot, Moment::Newest, dialect).await?));
     }
     Ok(facts)

@@ -3,9 +3,8 @@
 use std::fs::File;
 
 use anyhow::Context;
+use harness::config_file::Environment;
 use harness::runtime::fail_points::{self, Plan};
-
-use crate::config::Environment;
 
 /// Follows `DEERFLOW_DIES_AT`, a place and how often it is passed until then (`run.admitted:3`), and writes what is passed to
 /// the file that `DEERFLOW_PASSES` names.

@@ -3,11 +3,13 @@
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod embedded;
 #[cfg(feature = "fail-points")]
 pub mod fail_points;
 pub mod lifecycle;
 pub mod mcp_server;
 pub mod metrics;
+pub mod own_program;
 pub mod serve;
 pub mod talk;
 pub mod telemetry;

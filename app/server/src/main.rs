@@ -7,11 +7,12 @@ use deerflow_server::cli::{Cli, Command, FileArgs, KeysCommand, ServeArgs};
 use deerflow_server::commands;
 use deerflow_server::commands::doctor::Probes;
 use deerflow_server::commands::operations::Operations;
-use deerflow_server::config::{ConfigHandle, Environment, Settings, load};
-use deerflow_server::wiring::commands::SANDBOX_INNER;
+use deerflow_server::config::{ConfigHandle, Settings, environment};
+use deerflow_server::own_program::{self, SANDBOX_INNER};
 use deerflow_server::wiring::probes::{AskRedis, KnownProvider, LookAtDatabase, TrySandbox};
 use deerflow_server::{mcp_server, serve, talk, telemetry, wiring};
 use harness::clock::{Clock, SystemClock};
+use harness::config_file::{Environment, load};
 use harness::documents::{DocumentKind, worker};
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::command::bubblewrap::inner;
@@ -20,6 +21,9 @@ use harness::sandbox::command::bubblewrap::inner;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    if let Err(error) = own_program::declare() {
+        eprintln!("warning: documents are not converted and sandboxes have no proxy, since this program cannot be found: {error}");
+    }
     let mut arguments = std::env::args_os().skip(1);
     // Before anything else: each command in a sandbox waits for it.
     let done = match arguments.next() {
@@ -40,7 +44,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     // Exports .env, so it comes before the runtime's threads; a worker has nothing of it.
     let environment = match &command {
         Command::ConvertDocument { .. } => Environment::of("/", None::<(String, String)>),
-        _ => Environment::from_process()?,
+        _ => environment()?,
     };
     #[cfg(feature = "fail-points")]
     deerflow_server::fail_points::arm(&environment)?;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use deerflow_domain::threads::{ThreadSearch, ThreadStore};
 use harness::config::LogLevel;
+use harness::config_file::{Environment, load};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::{DEFAULT_USER_ID, Owner};
 use harness::runtime::tasks::{TaskKind, Tasks};
@@ -16,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::ChatArgs;
 use crate::commands::chat::{Chat, Ended};
-use crate::config::{ConfigHandle, Environment, Settings, load};
+use crate::config::{ConfigHandle, Settings};
 use crate::lifecycle::wind_down;
 use crate::telemetry;
 use crate::wiring::{App, Role};

@@ -12,7 +12,7 @@ use crate::agents::custom::CustomAgents;
 use crate::agents::lead::{LEAD_AGENT, LeadAgentSpec, LeadAgents, USUAL_FILE_TOOLS, configured_models, file_tool, kind_of};
 #[cfg(feature = "mcp")]
 use crate::config::Variables;
-use crate::config::{AppConfig, ExtensionsFile};
+use crate::config::{AppConfig, DatabaseBackend, ExtensionsFile};
 use crate::documents::DocumentReader;
 #[cfg(feature = "mcp")]
 use crate::mcp::settings::McpPort;
@@ -21,8 +21,9 @@ use crate::mcp::{ConfiguredMcp, McpPlace, McpSurroundings};
 use crate::memory::{Memories, MemoryRules, MemoryStore};
 use crate::middlewares::Middleware;
 use crate::models::{ChatModel, ModelCatalog};
-use crate::runtime::memory::runtime_in_memory;
+use crate::runtime::memory::MemoryStores;
 use crate::runtime::runs::{RunLimits, RunsFacade, RuntimeParts};
+use crate::runtime::threads::ThreadIndex;
 use crate::sandbox::{FileHome, FileLimits};
 use crate::skills::{SkillChoice, SkillPlaces, Skills};
 use crate::tools::builtins::PresentFiles;
@@ -38,6 +39,7 @@ const EXTENSIONS_FILE: &str = "extensions_config.json";
 pub struct ClientBuilder {
     config: Arc<AppConfig>,
     runtime: Option<RuntimeParts>,
+    threads: Option<Arc<dyn ThreadIndex>>,
     home: Option<PathBuf>,
     shared_skills: Option<PathBuf>,
     extensions: Option<PathBuf>,
@@ -60,6 +62,7 @@ impl ClientBuilder {
         Self {
             config: config.into(),
             runtime: None,
+            threads: None,
             home: None,
             shared_skills: None,
             extensions: None,
@@ -81,6 +84,13 @@ impl ClientBuilder {
     /// The stores, the checkpointer and whatever else a runtime is made of; its `agents` are replaced by those of the client.
     pub fn runtime(mut self, parts: RuntimeParts) -> Self {
         self.runtime = Some(parts);
+        self
+    }
+
+    /// The threads of the runtime as their users find them: without it a client over a runtime of one's own lists none and knows no
+    /// goals. A runtime in memory has its own.
+    pub fn threads(mut self, index: Arc<dyn ThreadIndex>) -> Self {
+        self.threads = Some(index);
         self
     }
 
@@ -204,9 +214,18 @@ impl ClientBuilder {
             return Err(ClientError::Config(violations));
         }
         let config = self.config;
-        let parts = match self.runtime {
-            Some(parts) => parts,
-            None => runtime_in_memory(Arc::new(StaticResolver::new()))?,
+        let (parts, threads) = match self.runtime {
+            Some(parts) => (parts, self.threads),
+            None => {
+                if config.database.backend != DatabaseBackend::Memory {
+                    tracing::warn!(
+                        "this client keeps runs and threads in memory, not in the database of the configuration: it was given no runtime"
+                    );
+                }
+                let stores = MemoryStores::new();
+                let threads: Arc<dyn ThreadIndex> = Arc::new(stores.clone());
+                (stores.runtime(Arc::new(StaticResolver::new()))?, Some(threads))
+            }
         };
         let named = self.extensions.or_else(|| self.home.as_ref().map(|home| home.join(EXTENSIONS_FILE)));
         let extensions = named.map(|file| Arc::new(ExtensionsFile::at(file)));
@@ -251,6 +270,7 @@ impl ClientBuilder {
             documents: self.documents,
             skills,
             memories,
+            threads,
             #[cfg(feature = "mcp")]
             mcp: mcp.map(|mcp| mcp as Arc<dyn McpPort>),
         };

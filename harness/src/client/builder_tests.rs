@@ -83,6 +83,48 @@ async fn models_that_are_not_there_are_told_before_anything_runs() {
 }
 
 #[tokio::test]
+async fn threads_and_goals_are_known_without_a_server() {
+    let model = ReplayModel::new([Reply::Say("hello")]);
+    let client = Client::builder(config()).model(model).build().unwrap();
+    let (thread, early) = (ThreadId::parse("t").unwrap(), ThreadId::parse("early").unwrap());
+    assert_eq!(client.list_threads(10).await.unwrap(), []);
+    client.chat("hi", &thread).await.unwrap();
+    client.set_goal(&early, "Ship it").await.unwrap();
+    let listed = client.list_threads(10).await.unwrap();
+    assert_eq!(listed.iter().map(|thread| &thread.thread_id).collect::<Vec<_>>(), [&early, &thread]);
+    let shown = client.get_thread(&thread).await.unwrap().unwrap();
+    assert_eq!(shown.values["messages"][1]["content"], "hello");
+    assert_eq!(client.get_goal(&early).await.unwrap().goal.unwrap().objective, "Ship it");
+    let bob = crate::runtime::actor_context::ActorContext::user("bob");
+    crate::runtime::actor_context::scope(bob, async {
+        assert_eq!((client.list_threads(10).await.unwrap(), client.get_thread(&thread).await.unwrap()), (vec![], None));
+    })
+    .await;
+
+    let own = crate::runtime::memory::runtime_in_memory(Arc::new(crate::agents::StaticResolver::new())).unwrap();
+    let without = Client::builder(config()).runtime(own).build().unwrap();
+    assert!(matches!(without.list_threads(10).await, Err(ClientError::Absent("threads"))));
+    assert!(matches!(without.get_goal(&thread).await, Err(ClientError::Absent("threads"))));
+}
+
+#[cfg(feature = "config-file")]
+#[tokio::test]
+async fn a_client_is_made_from_the_file_that_a_server_reads() {
+    use crate::config_file::Environment;
+
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("config.yaml");
+    std::fs::write(&file, "config_version: 34\nmodels:\n  - { name: m, use: scripted, model: s, display_name: $SHOWN }\n").unwrap();
+    let environment = Environment::of(home.path(), [("SHOWN", "Mine"), ("DEERFLOW_TOKEN_USAGE__ENABLED", "false")]);
+    let client = Client::from_config_file(&file, &environment).unwrap().home(home.path()).build().unwrap();
+    let models = client.list_models().unwrap();
+    assert_eq!((models.models[0].display_name.as_deref(), models.token_usage.enabled), (Some("Mine"), false));
+    std::fs::write(&file, "config_version: 34\ndatabase:\n  backend: sqlit\n").unwrap();
+    let refused = Client::from_config_file(&file, &environment).unwrap_err().to_string();
+    assert!(refused.contains("config.yaml:3:12: `database.backend` is") && refused.ends_with("did you mean `sqlite`?"), "{refused}");
+}
+
+#[tokio::test]
 async fn a_configuration_out_of_its_bounds_is_refused_with_all_that_is_wrong() {
     let wrong: AppConfig = serde_json::from_value(json!({ "uploads": { "max_files": 0, "max_file_size": 0 } })).unwrap();
     match Client::builder(wrong).build() {

@@ -1,5 +1,7 @@
 //! Questions to the agents of a runtime.
 
+#[cfg(feature = "config-file")]
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +15,10 @@ use super::installation::Installation;
 use super::options::ChatOptions;
 use crate::agents::lead::LEAD_AGENT;
 use crate::config::AppConfig;
+#[cfg(all(feature = "config-file", feature = "mcp"))]
+use crate::config::Variables;
+#[cfg(feature = "config-file")]
+use crate::config_file::{ConfigError, Environment, load_file};
 use crate::ids::{RunId, ThreadId};
 use crate::messages::{Content, Message};
 use crate::runtime::runs::{CancelAction, RunConfig, RunSpec, RunsFacade, StreamMode};
@@ -39,6 +45,24 @@ impl Client {
     /// A client over a runtime of its own, which is put together from a configuration.
     pub fn builder(config: impl Into<Arc<AppConfig>>) -> ClientBuilder {
         ClientBuilder::new(config)
+    }
+
+    /// A client whose configuration is a file, read as the server reads it; what looks wrong in it is told to the log. `$NAME`s of MCP
+    /// servers stand for the variables of this environment, too.
+    ///
+    /// # Errors
+    /// As [`load_file`](crate::config_file::load_file).
+    #[cfg(feature = "config-file")]
+    pub fn from_config_file(path: impl AsRef<Path>, environment: &Environment) -> Result<ClientBuilder, ConfigError> {
+        let loaded = load_file(path.as_ref(), environment)?;
+        loaded.log();
+        let builder = Self::builder(loaded.config);
+        #[cfg(feature = "mcp")]
+        let builder = {
+            let environment = environment.clone();
+            builder.variables(Variables::new(move |name| environment.get(name).map(str::to_owned)))
+        };
+        Ok(builder)
     }
 
     /// Asks another assistant.

@@ -10,8 +10,10 @@ use crate::mcp::McpUnavailable;
 #[cfg(feature = "mcp")]
 use crate::mcp::settings::{McpPortError, ServerIssue};
 use crate::memory::{ImportIssue, MemoryError};
+use crate::middlewares::goal::GoalError;
 use crate::runtime::memory::InvalidOption;
 use crate::runtime::runs::RunError;
+use crate::runtime::threads::ThreadError;
 use crate::skills::SkillError;
 use crate::uploads::UploadError;
 
@@ -71,6 +73,12 @@ pub enum ClientError {
     /// Something about artifacts.
     #[error(transparent)]
     Artifact(#[from] ArtifactError),
+    /// Something about threads.
+    #[error(transparent)]
+    Thread(#[from] ThreadError),
+    /// Something about goals.
+    #[error(transparent)]
+    Goal(#[from] GoalError),
     /// The servers could not be read or changed.
     #[cfg(feature = "mcp")]
     #[error(transparent)]

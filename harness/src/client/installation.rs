@@ -8,6 +8,7 @@ use crate::documents::DocumentReader;
 #[cfg(feature = "mcp")]
 use crate::mcp::settings::McpPort;
 use crate::memory::Memories;
+use crate::runtime::threads::ThreadIndex;
 use crate::sandbox::FileHome;
 use crate::skills::Skills;
 
@@ -25,6 +26,8 @@ pub struct Installation {
     pub skills: Option<Skills>,
     /// What is remembered about users.
     pub memories: Option<Memories>,
+    /// The threads of users as they are listed, which goals belong to.
+    pub threads: Option<Arc<dyn ThreadIndex>>,
     /// The servers that tools come from.
     #[cfg(feature = "mcp")]
     pub mcp: Option<Arc<dyn McpPort>>,
@@ -45,6 +48,10 @@ impl Installation {
 
     pub(super) fn memories(&self) -> Result<&Memories, ClientError> {
         present(&self.memories, "memories")
+    }
+
+    pub(super) fn threads(&self) -> Result<&dyn ThreadIndex, ClientError> {
+        present(&self.threads, "threads").map(|index| &**index)
     }
 
     #[cfg(feature = "mcp")]

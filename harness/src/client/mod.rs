@@ -44,6 +44,7 @@ mod client;
 mod conversation;
 mod error;
 mod event;
+mod goals;
 mod host_file;
 mod installation;
 #[cfg(feature = "mcp")]
@@ -52,6 +53,7 @@ mod memory;
 mod options;
 mod skills;
 mod telling;
+mod threads;
 mod uploads;
 
 pub use artifacts::LARGEST_ARTIFACT;

@@ -14,6 +14,8 @@ pub(super) struct Telling {
     before: Option<HashSet<String>>,
     /// Of each answer that is told, its text so far.
     texts: HashMap<String, String>,
+    /// Of each answer that is told, its `additional_kwargs` so far.
+    extras: HashMap<String, Map<String, Value>>,
     /// Results that are told, and messages whose calls are.
     told: HashSet<String>,
     calls_told: HashSet<String>,
@@ -51,6 +53,7 @@ impl Telling {
                 let id = message["id"].as_str()?.to_owned();
                 self.texts.entry(id.clone()).or_default().push_str(&Content::text_in(&message["content"]));
                 self.count(&id, &message);
+                grow(self.extras.entry(id.clone()).or_default(), &message["additional_kwargs"]);
                 piece_of(&id, &message)
             }
             _ => self.message(&message),
@@ -64,9 +67,14 @@ impl Telling {
             "ai" => {
                 self.count(id, message);
                 let text = Content::text_in(&message["content"]);
+                let told = self.extras.insert(id.to_owned(), message["additional_kwargs"].as_object().cloned().unwrap_or_default());
+                let extras = new_extras(&told.unwrap_or_default(), &message["additional_kwargs"]);
                 match self.texts.insert(id.to_owned(), text.clone()) {
                     None => piece_of(id, message),
-                    Some(told) => rest_of(&told, &text).map(|rest| tuple(json!({ "type": "ai", "content": rest, "id": id }))),
+                    Some(told) => {
+                        let rest = rest_of(&told, &text).unwrap_or_default();
+                        piece_of(id, &json!({ "content": rest, "additional_kwargs": extras }))
+                    }
                 }
             }
             "tool" => self.told.insert(id.to_owned()).then(|| result_of(id, message)),
@@ -85,7 +93,7 @@ impl Telling {
             events.extend(self.message(message));
             events.extend(self.calls_of(message));
         }
-        let data = json!({ "title": state["title"], "messages": messages, "artifacts": state["artifacts"] });
+        let data = json!({ "title": state["title"], "messages": messages, "artifacts": state["artifacts"].as_array().cloned().unwrap_or_default() });
         events.push(StreamEvent { kind: EventKind::Values, data });
         events
     }
@@ -130,6 +138,26 @@ fn piece_of(id: &str, message: &Value) -> Option<StreamEvent> {
 fn rest_of<'a>(told: &str, text: &'a str) -> Option<&'a str> {
     let rest = text.strip_prefix(told).or_else(|| text.strip_prefix(told.trim_end()))?;
     (!rest.is_empty()).then_some(rest)
+}
+
+/// Adds a fragment's `additional_kwargs` to those before it: texts go on, anything else is new.
+fn grow(told: &mut Map<String, Value>, more: &Value) {
+    for (key, value) in more.as_object().into_iter().flatten() {
+        match (told.get_mut(key), value) {
+            (Some(Value::String(text)), Value::String(more)) => text.push_str(more),
+            _ => _ = told.insert(key.clone(), value.clone()),
+        }
+    }
+}
+
+/// What a message's `additional_kwargs` have beyond what was told of them.
+fn new_extras(told: &Map<String, Value>, extras: &Value) -> Map<String, Value> {
+    let new = |(key, value): (&String, &Value)| match (told.get(key), value) {
+        (Some(told), value) if told == value => None,
+        (Some(Value::String(told)), Value::String(text)) => rest_of(told, text).map(|rest| (key.clone(), rest.into())),
+        _ => Some((key.clone(), value.clone())),
+    };
+    extras.as_object().into_iter().flatten().filter_map(new).collect()
 }
 
 fn result_of(id: &str, message: &Value) -> StreamEvent {

@@ -37,6 +37,23 @@ fn what_a_guard_adds_to_a_streamed_answer_is_told() {
 }
 
 #[test]
+fn extras_are_told_as_they_come_and_only_what_is_new_of_them() {
+    let mut telling = Telling::default();
+    telling.frame("values", json!({ "messages": [] }));
+    for piece in ["think", "ing"] {
+        let chunk =
+            json!([{ "type": "AIMessageChunk", "id": "a", "content": "", "additional_kwargs": { "reasoning_content": piece } }, {}]);
+        assert_eq!(telling.frame("messages", chunk)[0].data["additional_kwargs"], json!({ "reasoning_content": piece }));
+    }
+    let state = |extras: Value| json!({ "messages": [{ "type": "ai", "id": "a", "content": "", "additional_kwargs": extras }] });
+    let told = telling.frame("values", state(json!({ "reasoning_content": "thinking", "stop_reason": "loop_capped" })));
+    assert_eq!(told[0].data, json!({ "type": "ai", "content": "", "id": "a", "additional_kwargs": { "stop_reason": "loop_capped" } }));
+    let again = telling.frame("values", state(json!({ "reasoning_content": "thinking", "stop_reason": "loop_capped" })));
+    assert_eq!(kinds(&again), [(EventKind::Values, "")]);
+    assert_eq!(again[0].data["artifacts"], json!([]));
+}
+
+#[test]
 fn calls_and_results_are_told_once_whichever_frame_brings_them() {
     let mut telling = Telling::default();
     telling.frame("values", json!({ "messages": [] }));

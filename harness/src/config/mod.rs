@@ -1,10 +1,10 @@
 //! The typed configuration: one section per file, defaults and bounds beside the fields.
 //!
-//! Values are plain and frozen once built: whoever needs them receives an `Arc<AppConfig>`. Reading files,
-//! resolving `$VARIABLES` and watching for changes belong to the application.
+//! Values are plain and frozen once built: whoever needs them receives an `Arc<AppConfig>`. Reading files and
+//! resolving `$VARIABLES` is in `config_file`; watching for changes belongs to the application.
 //!
 //! To add a section: write `section.rs` with a struct that derives `Deserialize` with `#[serde(default)]`, give it a
-//! `check` when values have bounds, add a field and a call below, name its keys in the application's table of
+//! `check` when values have bounds, add a field and a call below, name its keys in `config_file`'s table of
 //! known keys and in `config.example.yaml` (a test compares them).
 
 mod acp_agents;

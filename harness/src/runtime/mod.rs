@@ -11,3 +11,4 @@ pub mod runs;
 pub mod serialization;
 pub mod stream_bridge;
 pub mod tasks;
+pub mod threads;

@@ -23,6 +23,7 @@ mod simulation;
 pub mod skill_archives;
 pub mod stream_bridge;
 pub mod stream_log;
+pub mod thread_index;
 mod tool_context;
 pub mod tool_ledger;
 pub mod webhooks;

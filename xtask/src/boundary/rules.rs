@@ -34,14 +34,28 @@ pub(super) const RESTRICTED: &[(&str, &[&str])] = &[
     ("sqlx", &["deerflow-stores"]),
     ("axum", &["deerflow-gateway", "deerflow-server", "deerflow-tests"]),
     ("redis", &["deerflow-bridges", "deerflow-tests"]),
-    ("figment", &["deerflow-server"]),
+    ("figment", &["deerflow-harness"]),
 ];
 
 /// The top modules of harness from the bottom up. A module may use its own layer and those before it.
 pub(super) const LAYERS: &[&[&str]] = &[
     &["messages", "state", "ids", "clock", "config", "host_file", "net"],
     &["runtime"],
-    &["models", "tools", "sandbox", "memory", "skills", "programs", "mcp", "acp", "guardrails", "documents", "uploads", "artifacts"],
+    &[
+        "models",
+        "tools",
+        "sandbox",
+        "memory",
+        "skills",
+        "programs",
+        "mcp",
+        "acp",
+        "guardrails",
+        "documents",
+        "uploads",
+        "artifacts",
+        "config_file",
+    ],
     &["middlewares", "agents", "subagents"],
     &["flow"],
     &["client"],

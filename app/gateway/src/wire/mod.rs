@@ -19,8 +19,8 @@ pub use item::{hit_json, item_json};
 pub use run::{is_rolled_back, run_json, run_status};
 pub use schemas::{context_schema, state_schema};
 pub use shown::{RawValues, Shown};
-pub use snapshot::{StateView, checkpoint_json, empty_state_json, history_entry_json, interrupts_json, state_json, values_json};
-pub use thread::{ThreadFacts, end_error_json, thread_json, ttl_json};
+pub use snapshot::{StateView, checkpoint_json, empty_state_json, history_entry_json, state_json, values_json};
+pub use thread::{ThreadFacts, end_error_json, thread_json, thread_view, ttl_json};
 
 use serde_json::{Map, Value};
 

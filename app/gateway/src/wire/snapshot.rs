@@ -40,15 +40,6 @@ impl StateView {
     }
 }
 
-/// Open questions by the task that asks them.
-pub fn interrupts_json(next: &[PendingTask]) -> Value {
-    next.iter()
-        .filter(|task| !task.interrupts.is_empty())
-        .map(|task| (task.id.clone(), Value::from(task.interrupts.clone())))
-        .collect::<Map<_, _>>()
-        .into()
-}
-
 /// The state at a checkpoint. `successor`, the checkpoint that followed, tells what became of the tasks that were due.
 pub fn state_json(snapshot: &Snapshot, values: Map<String, Value>, successor: Option<&Snapshot>, view: &StateView) -> Value {
     let meta = &snapshot.meta;

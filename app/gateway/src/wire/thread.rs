@@ -3,9 +3,9 @@
 use deerflow_domain::threads::{LastEnd, ThreadContent, ThreadRecord};
 use harness::clock::iso;
 use harness::runtime::runs::{LOST_ERROR, ROLLED_BACK, RunStatus};
+use harness::runtime::threads::{ThreadView, open_questions};
 use serde_json::{Map, Value, json};
 
-use super::interrupts_json;
 use crate::dialect::Dialect;
 use crate::input::assistant_uuid;
 
@@ -15,18 +15,24 @@ pub struct ThreadFacts {
     /// Channel values; `None` when no run has been there yet.
     pub values: Option<Map<String, Value>>,
     /// Open questions by task.
-    pub interrupts: Value,
+    pub interrupts: Map<String, Value>,
     /// How its last run went wrong: `{"error", "message"}`; null when it did not.
     pub error: Value,
 }
 
 impl ThreadFacts {
+    /// What lists show: the title, from the row.
+    pub fn title_of(thread: &ThreadRecord) -> Self {
+        let title = thread.title.as_ref().map(|title| ("title".to_owned(), Value::from(title.as_str())));
+        Self { values: Some(title.into_iter().collect()), ..Self::default() }
+    }
+
     /// The facts that a thread's content holds, as the platform shows them. The values have to be put in their place.
     pub fn of(content: &ThreadContent) -> Self {
         let state = content.state.as_ref();
         Self {
             values: state.map(|_| Map::new()),
-            interrupts: state.map(|state| interrupts_json(&state.meta.next)).unwrap_or_default(),
+            interrupts: state.map(|state| open_questions(&state.meta.next)).unwrap_or_default(),
             error: content.last_end.as_ref().map(end_error_json).unwrap_or_default(),
         }
     }
@@ -44,22 +50,26 @@ pub fn end_error_json(end: &LastEnd) -> Value {
     json!({ "error": name, "message": end.error.as_deref().unwrap_or("the run was cancelled") })
 }
 
+/// The thread as DeerFlow's clients see it.
+pub fn thread_view(thread: &ThreadRecord, facts: ThreadFacts) -> ThreadView {
+    ThreadView {
+        thread_id: thread.thread_id.clone(),
+        status: thread.status,
+        created_at: iso(thread.created_at),
+        updated_at: iso(thread.updated_at),
+        metadata: thread.metadata.clone(),
+        values: facts.values.unwrap_or_default(),
+        interrupts: facts.interrupts,
+    }
+}
+
 /// The thread.
 pub fn thread_json(thread: &ThreadRecord, facts: ThreadFacts, dialect: Dialect) -> Value {
-    let interrupts = if facts.interrupts.is_object() { facts.interrupts } else { json!({}) };
+    if dialect == Dialect::DeerFlow {
+        return json!(thread_view(thread, facts));
+    }
     let status = dialect.thread_status(thread.status);
     let (created, updated) = (iso(thread.created_at), iso(thread.updated_at));
-    if dialect == Dialect::DeerFlow {
-        return json!({
-            "thread_id": thread.thread_id,
-            "status": status,
-            "created_at": created,
-            "updated_at": updated,
-            "metadata": thread.metadata,
-            "values": facts.values.unwrap_or_default(),
-            "interrupts": interrupts,
-        });
-    }
     let mut shown = json!({
         "thread_id": thread.thread_id,
         "created_at": created,
@@ -74,7 +84,7 @@ pub fn thread_json(thread: &ThreadRecord, facts: ThreadFacts, dialect: Dialect) 
     if thread.assistant.is_some() || !shown["values"].is_null() {
         shown["config"] = json!({ "configurable": {} });
         shown["error"] = facts.error;
-        shown["interrupts"] = interrupts;
+        shown["interrupts"] = facts.interrupts.into();
     }
     shown
 }

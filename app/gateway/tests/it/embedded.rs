@@ -3,15 +3,20 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use deerflow_gateway::thread_index::GatewayThreadIndex;
 use harness::client::{Client, ClientError, Installation};
 use harness::documents::DocumentReader;
 use harness::ids::ThreadId;
 use harness::memory::{FactChange, MemoryDocument};
+use harness::middlewares::goal::GoalError;
+use harness::runtime::actor_context::{ActorContext, scope};
+use harness::runtime::threads::ThreadError;
 use harness::testkit::skill_archives::{compressed, skill_text};
+use harness::testkit::thread_index;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::support::{Answer, Gateway, config};
+use crate::support::{Answer, Gateway, config, saying};
 use crate::uploads::{BOUNDARY, Plain, form};
 
 /// Both, and a folder of the embedding program's own.
@@ -32,6 +37,7 @@ impl Both {
             documents: Some(reader),
             skills: Some(gateway.state.skills.clone()),
             memories: Some(gateway.state.memories.clone()),
+            threads: Some(Arc::new(GatewayThreadIndex(gateway.state.clone()))),
             mcp: Some(gateway.state.mcp.clone()),
         };
         let client = Client::new(gateway.runs.clone()).installation(installation);
@@ -118,6 +124,68 @@ async fn single_facts() {
     same(&both.gateway.send("DELETE", &path, None).await, &client.get_memory().await.expect("a memory"));
     assert_eq!(both.gateway.send("DELETE", &path, None).await.code(), 404);
     client.delete_memory_fact(&added.facts[0].id).await.expect_err("it is gone");
+}
+
+#[tokio::test]
+async fn goals() {
+    let both = Both::new().await;
+    let (client, path) = (&both.client, both.of_thread("goal"));
+    same(&both.get(&path).await, &client.get_goal(&both.thread).await.expect("no goal"));
+    let put = both.gateway.send("PUT", &path, Some(json!({ "objective": " Ship it " }))).await;
+    let told = client.get_goal(&both.thread).await.expect("a goal");
+    assert_eq!(told.goal.as_ref().map(|goal| &*goal.objective), Some("Ship it"));
+    same(&put, &told);
+    let set = client.set_goal(&both.thread, " Rest ").await.expect("a goal");
+    same(&both.get(&path).await, &set);
+    for objective in [" ".to_owned(), "x".repeat(4_001)] {
+        let answer = both.gateway.send("PUT", &path, Some(json!({ "objective": objective }))).await;
+        let Err(ClientError::Goal(GoalError::Objective(issue))) = client.set_goal(&both.thread, &objective).await else { panic!() };
+        assert_eq!((answer.code(), &answer.json()["detail"][0]["msg"]), (422, &json!(issue.to_string())));
+    }
+    let run = both.gateway.post(&both.of_thread("runs"), saying("slow")).await.json()["run_id"].as_str().expect("an id").to_owned();
+    assert_eq!(both.gateway.send("DELETE", &path, None).await.code(), 409);
+    assert!(matches!(client.clear_goal(&both.thread).await, Err(ClientError::Goal(GoalError::Busy(_)))));
+    assert!(matches!(client.set_goal(&both.thread, "x").await, Err(ClientError::Goal(GoalError::Busy(_)))));
+    both.gateway.post(&both.of_thread(&format!("runs/{run}/cancel?wait=1")), json!({})).await;
+    let cleared = client.clear_goal(&both.thread).await.expect("cleared");
+    same(&both.get(&path).await, &cleared);
+    let early = ThreadId::parse("63fc735a-a27d-408f-adc4-705b1c1c7009").expect("an id");
+    let set = client.set_goal(&early, "early").await.expect("a goal before the first message");
+    same(&both.get(&format!("/api/threads/{early}/goal")).await, &set);
+}
+
+#[tokio::test]
+async fn threads() {
+    let both = Both::new().await;
+    let client = &both.client;
+    let other = both.gateway.thread().await;
+    both.gateway.post(&both.of_thread("runs/wait"), saying("say hi")).await;
+    client.set_goal(&both.thread, "more").await.expect("a goal");
+    let pinned = json!({ "metadata": { "deerflow_pinned": true, "of": "mine" } });
+    both.gateway.send("PATCH", &format!("/api/threads/{other}"), Some(pinned)).await;
+    let shown = client.get_thread(&both.thread).await.expect("threads").expect("a thread");
+    assert_eq!(shown.values["messages"].as_array().map(Vec::len), Some(2));
+    same(&both.get(&format!("/api/threads/{}", both.thread)).await, &shown);
+    let listed = client.list_threads(10).await.expect("threads");
+    assert_eq!(listed.iter().map(|thread| thread.thread_id.as_str()).collect::<Vec<_>>(), [&*other, both.thread.as_str()]);
+    same(&both.gateway.post("/api/threads/search", json!({ "limit": 10 })).await, &listed);
+    same(&both.gateway.post("/api/threads/search", json!({ "limit": 1 })).await, &client.list_threads(1).await.expect("threads"));
+
+    let none = ThreadId::parse("63fc735a-a27d-408f-adc4-705b1c1c7008").expect("an id");
+    assert_eq!(client.get_thread(&none).await.expect("threads"), None);
+    scope(ActorContext::user("bob"), async {
+        assert_eq!(client.get_thread(&both.thread).await.expect("threads"), None);
+        assert_eq!(client.list_threads(10).await.expect("threads"), []);
+        assert_eq!(client.get_goal(&both.thread).await.expect("no goal").goal, None);
+        assert!(matches!(client.set_goal(&both.thread, "mine").await, Err(ClientError::Goal(GoalError::Thread(ThreadError::Taken(_))))));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_index_keeps_its_promises() {
+    let gateway = Gateway::new();
+    thread_index::keeps_its_promises(&GatewayThreadIndex(gateway.state.clone()), &*gateway.state.checkpoints).await;
 }
 
 #[tokio::test]

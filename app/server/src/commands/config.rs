@@ -4,9 +4,10 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use harness::config::CURRENT_CONFIG_VERSION;
+use harness::config_file::{Environment, load, locate};
 
 use crate::cli::{ConfigCommand, FileArgs};
-use crate::config::{EXAMPLE, Environment, load, locate, upgrade_file};
+use crate::config::{EXAMPLE, upgrade_file};
 
 /// Runs the command, writing what a person wants to know to `out`.
 pub fn run(command: &ConfigCommand, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<ExitCode> {

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use harness::config::{AppConfig, DatabaseConfig, ModelConfig, SandboxConfig, SandboxNetworkConfig, StreamBridgeConfig, StreamBridgeKind};
+use harness::config_file::{Environment, Loaded, load};
 use harness::sandbox::command::bubblewrap::ProbeReport;
 
 use crate::cli::FileArgs;
-use crate::config::{Deployment, Environment, Loaded, Settings, load};
+use crate::config::{Deployment, Settings};
 pub use report::{Finding, Verdict};
 
 /// Longest wait for a server.

@@ -5,12 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use harness::config::{AppConfig, ConfigSource};
+use harness::config_file::{ConfigError, Environment, Loaded, digest, parse, read_text};
 use serde_json::Value;
 use tokio::sync::watch;
-
-use super::environment::Environment;
-use super::error::ConfigError;
-use super::load::{Loaded, digest, parse, read_text};
 
 /// Sections that are read once, at the start.
 pub const STARTUP_ONLY: [&str; 17] = [

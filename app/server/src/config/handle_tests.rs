@@ -4,9 +4,9 @@ use std::fs;
 use std::time::Duration;
 
 use harness::config::DatabaseBackend;
+use harness::config_file::load_file;
 use tokio_util::sync::CancellationToken;
 
-use super::super::load::load_file;
 use super::super::watch::watch;
 use super::*;
 
@@ -106,7 +106,7 @@ fn startup_sections_wait_for_a_restart_and_are_named() {
 fn built_in_defaults_never_change() {
     let dir = tempfile::tempdir().unwrap();
     let environment = Environment::of(dir.path().join("project"), [("A", "b")]);
-    let loaded = super::super::load::load(None, &environment).unwrap();
+    let loaded = harness::config_file::load(None, &environment).unwrap();
     let handle = ConfigHandle::new(loaded, environment);
     assert!(handle.path().is_none());
     assert!(matches!(handle.reload_now(), Reload::Unchanged));

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use deerflow_gateway::access::KeyRule;
 use harness::config::{DEFAULT_SQLITE_DIR, DatabaseConfig};
-
-use super::environment::{Environment, parse_switch};
+use harness::config_file::{Environment, parse_switch};
 
 const DEFAULT_HOST: &str = "127.0.0.1";
 const DEFAULT_PORT: u16 = 8001;

@@ -9,11 +9,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use harness::config::CURRENT_CONFIG_VERSION;
+use harness::config_file::{Content, Node, SyntaxError};
 use serde_json::Value;
 use yaml_edit::{Mapping, YamlFile};
-
-use super::document::{Content, Node};
-use super::error::SyntaxError;
 
 /// The commented example that new keys are taken from.
 pub const EXAMPLE: &str = include_str!("../../../../config.example.yaml");

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::super::environment::Environment;
-use super::super::load;
+use harness::config_file::{Environment, parse};
+
 use super::*;
 
 const HOSTILE: &str = r##"# my config, touched by many hands
@@ -83,7 +83,7 @@ fn an_upgrade_changes_no_decision() {
             let environment = Environment::of("/", [("DEEPSEEK_API_KEY", "k")]);
             let text = text.replace("src.models", "deerflow.models").replace("src.sandbox", "deerflow.sandbox");
             let text = text.replace("    api_key:", "    model: m\n    api_key:");
-            let loaded = load::parse(&text, Path::new("config.yaml"), &environment).unwrap();
+            let loaded = parse(&text, Path::new("config.yaml"), &environment).unwrap();
             let mut config = loaded.config;
             config.config_version = 0;
             format!("{config:?}")
@@ -105,7 +105,7 @@ fn upgrading_twice_changes_nothing() {
 fn the_upgraded_file_warns_no_more_than_before() {
     let environment = Environment::default();
     let text = upgraded("title: {max_words: 9}\n").text;
-    let loaded = load::parse(&text, Path::new("config.yaml"), &environment).unwrap();
+    let loaded = parse(&text, Path::new("config.yaml"), &environment).unwrap();
     assert_eq!(loaded.warnings, [], "{text}");
 }
 

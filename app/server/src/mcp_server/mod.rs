@@ -19,13 +19,14 @@ mod tools;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use harness::config_file::{Environment, load};
 use harness::runtime::tasks::{TaskKind, Tasks};
 use rmcp::service::serve_directly_with_ct;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::FileArgs;
-use crate::config::{ConfigHandle, Environment, Settings, load, watch};
+use crate::config::{ConfigHandle, Settings, watch};
 use crate::lifecycle::{watch_signals, wind_down};
 use crate::telemetry;
 use crate::wiring::{App, Role};

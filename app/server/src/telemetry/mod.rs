@@ -5,6 +5,7 @@ mod traces;
 use std::io::IsTerminal;
 
 use harness::config::{AppConfig, LogFormat};
+use harness::config_file::Environment;
 use harness::runtime::tasks::Tasks;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing::Subscriber;
@@ -12,8 +13,6 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
-
-use crate::config::Environment;
 
 /// What was started. It lives as long as the process has something to tell.
 #[derive(Debug)]

@@ -7,6 +7,7 @@ use anyhow::Context;
 use async_trait::async_trait;
 use axum::body::Bytes;
 use axum::http::{Request, Response};
+use harness::config_file::Environment;
 use harness::runtime::tasks::{TaskKind, Tasks};
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_http::{HttpClient, HttpError};
@@ -18,8 +19,6 @@ use tracing::Subscriber;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::registry::LookupSpan;
-
-use crate::config::Environment;
 
 /// How long a stopping process tries to send what it still has.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(3);

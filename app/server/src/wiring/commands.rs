@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use harness::agents::lead::kind_of;
 use harness::config::{AppConfig, SandboxConfig, SandboxNetworkConfig};
+use harness::config_file::{Environment, locate_extensions};
 use harness::net::SystemLookup;
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::command::bubblewrap::{
@@ -17,10 +18,8 @@ use harness::sandbox::{CommandLimits, CommandSandbox, LimitedCommandSandbox, Mou
 use secrecy::ExposeSecret;
 
 use super::containers;
-use crate::config::{ConfigHandle, Environment, Settings, locate_extensions};
-
-/// The first argument of this program where a sandbox starts it, inside: see [`inner::run`](harness::sandbox::command::bubblewrap::inner::run).
-pub const SANDBOX_INNER: &str = "sandbox-inner";
+use crate::config::{ConfigHandle, Settings};
+use crate::own_program::{self, SANDBOX_INNER};
 
 /// What commands on the bare host get of this process' environment: nothing that is a secret.
 const HOST_VARIABLES: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "JAVA_HOME"];
@@ -135,8 +134,7 @@ fn network(sandbox: &SandboxConfig, support: &Path) -> Result<Network, String> {
 
 /// This program, told to be what sandboxes begin with.
 fn inner() -> Option<InnerProgram> {
-    let program = std::env::current_exe().inspect_err(|error| tracing::warn!(%error, "where this program lies is not known")).ok()?;
-    Some(InnerProgram { program, arguments: vec![SANDBOX_INNER.to_owned()] })
+    own_program::path().map(|program| InnerProgram { program, arguments: vec![SANDBOX_INNER.to_owned()] })
 }
 
 /// The folders that commands and file tools see beside those of their thread.

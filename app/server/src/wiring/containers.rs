@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use harness::config::SandboxConfig;
+use harness::config_file::Environment;
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::command::Mount;
 use harness::sandbox::command::container::{ContainerCommandSandbox, ContainerMaker, DockerOptions, PoolRules, ProvisionerOptions};
 use harness::sandbox::{CommandLimits, CommandSandbox};
 
 use super::commands::{CommandPlace, canonical, hidden, mounts, variables};
-use crate::config::{ConfigHandle, Environment, Settings};
+use crate::config::{ConfigHandle, Settings};
 
 /// What their names begin with.
 const USUAL_PREFIX: &str = "deer-flow-sandbox";

@@ -5,16 +5,13 @@ use std::time::Duration;
 
 use harness::documents::{DocumentReader, ProcessDocumentReader};
 
+use crate::own_program::{self, CONVERT_DOCUMENT};
+
 /// How long a document may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The reader of documents; none, which the log tells, where this program does not know where it is.
+/// The reader of documents; none where this is another program than `deerflow`.
 pub(super) fn reader() -> Option<Arc<dyn DocumentReader>> {
-    match std::env::current_exe() {
-        Ok(program) => Some(Arc::new(ProcessDocumentReader::new(program, ["convert-document".to_owned()], LIMIT))),
-        Err(error) => {
-            tracing::error!(%error, "documents are not converted: this program cannot be found");
-            None
-        }
-    }
+    let program = own_program::path()?;
+    Some(Arc::new(ProcessDocumentReader::new(program, [CONVERT_DOCUMENT.to_owned()], LIMIT)))
 }

@@ -8,11 +8,10 @@ use chrono::TimeDelta;
 use deerflow_domain::items::{FieldPath, ItemStore, Items, MeaningIndex, TtlPolicy};
 use harness::clock::Clock;
 use harness::config::{EmbedConfig, LlmCallConfig, StoreConfig, StoreIndexConfig};
+use harness::config_file::Environment;
 use harness::models::RetryPolicy;
 use harness::models::http::SharedHttp;
 use harness::models::openai::{EmbeddingEntry, OPENAI_BASE_URL, OpenAiEmbedder};
-
-use crate::config::Environment;
 
 pub(super) fn open(
     config: &StoreConfig,

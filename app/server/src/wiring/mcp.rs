@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use harness::config::{ExtensionsFile, Variables};
+use harness::config_file::Environment;
 use harness::mcp::{ConfiguredMcp, McpPlace, McpSurroundings};
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::FileHome;
 
-use crate::config::{ConfigHandle, Environment};
+use crate::config::ConfigHandle;
 
 /// What servers and agents that are processes get of this process' environment: nothing that is a secret. The rest is for their own `env`.
 const VARIABLES: [&str; 12] =

@@ -31,6 +31,7 @@ use deerflow_domain::upkeep::Upkeep;
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::access::Access;
 use deerflow_gateway::cron_runs::CronRuns;
+use deerflow_gateway::thread_index::GatewayThreadIndex;
 use deerflow_gateway::visitors::{Hosts, Visitors};
 use deerflow_gateway::webhooks::{SenderOptions, SigningKey, WebhookPolicy, WebhookSender};
 use harness::acp::AcpSurroundings;
@@ -165,15 +166,6 @@ impl App {
         let lessons = Tasks::new();
         memories::follow(memories.clone(), stores.checkpoints.clone(), agents.clone(), till, &lessons, tasks.token().clone());
         let reader = documents::reader();
-        let installation = Installation {
-            config: Some(Arc::new(config.clone())),
-            files: Some(files.clone()),
-            documents: reader.clone(),
-            skills: Some(skills.clone()),
-            memories: Some(memories.clone()),
-            mcp: Some(mcp.clone()),
-        };
-        let client = Client::new(runs.clone()).installation(installation);
         let metrics = Metrics::start();
         tasks.spawn(TaskKind::Service, "metrics", metrics.clone().keep_summed(tasks.token().clone()));
         let gateway = Arc::new(GatewayState {
@@ -186,7 +178,7 @@ impl App {
             usage: stores.usage,
             assistant_store: stores.assistants,
             memories: memories.clone(),
-            skills,
+            skills: skills.clone(),
             custom_agents: custom,
             items,
             crons: stores.crons.clone(),
@@ -197,9 +189,9 @@ impl App {
             requests: stores.requests,
             assistants: agents.clone(),
             aids: agents,
-            info: Arc::new(catalog::ConfigCatalog(config.clone(), reader)),
-            files: Arc::new(FilesAndServers { files, mcp: mcp.clone() }),
-            mcp,
+            info: Arc::new(catalog::ConfigCatalog(config.clone(), reader.clone())),
+            files: Arc::new(FilesAndServers { files: files.clone(), mcp: mcp.clone() }),
+            mcp: mcp.clone(),
             outbox: stores.webhooks,
             webhooks: policy,
             visitors: visitors(settings),
@@ -209,6 +201,16 @@ impl App {
             tasks: tasks.clone(),
             shutdown,
         });
+        let installation = Installation {
+            config: Some(Arc::new(config.clone())),
+            files: Some(files),
+            documents: reader,
+            skills: Some(skills),
+            memories: Some(memories),
+            threads: Some(Arc::new(GatewayThreadIndex(gateway.clone()))),
+            mcp: Some(mcp),
+        };
+        let client = Client::new(runs.clone()).installation(installation);
         if role == Role::Server {
             expiry::follow(config, gateway.clone(), &tasks);
             let scheduler = Scheduler::new(stores.crons, Arc::new(CronRuns::new(gateway.clone())), clock);

@@ -7,13 +7,14 @@ use deerflow_bridges::redis::{RedisStreamBridge, SAFE_POLICY};
 use deerflow_stores::{Database, Probe, Schema};
 use harness::clock::SystemClock;
 use harness::config::{AppConfig, DatabaseConfig, ModelConfig, SandboxConfig, StreamBridgeConfig};
+use harness::config_file::Environment;
 use harness::models::ModelEntry;
 use harness::models::http::sign_in;
 use harness::sandbox::command::bubblewrap::{Layer, LayerReport, ProbeReport};
 
 use super::stores::database_of;
 use crate::commands::doctor::{CommandProbe, DatabaseProbe, ProviderProbe, RedisProbe};
-use crate::config::{Environment, Settings};
+use crate::config::Settings;
 
 /// Looks at the database and changes nothing.
 #[derive(Debug, Clone, Copy)]

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use anyhow::Context;
 use harness::clock::Clock;
 use harness::config::{AppConfig, ExtensionsFile, SkillsConfig};
+use harness::config_file::{Environment, locate_extensions};
 use harness::skills::{SkillPlaces, Skills};
 
-use crate::config::{Environment, Settings, locate_extensions};
+use crate::config::Settings;
 
 /// The skills of this installation, from the repository's `skills` folder.
 const BUNDLED: &[(&str, &str)] = &[

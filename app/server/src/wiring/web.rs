@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use harness::config::ToolConfig;
+use harness::config_file::Environment;
 use harness::tools::DynTool;
 use harness::tools::web::{WebKit, name_of};
-
-use crate::config::Environment;
 
 /// The means of web tools; without them, which the log tells, there are none.
 pub(super) fn kit(environment: &Environment) -> Option<WebKit> {

@@ -10,5 +10,5 @@ mod snapshot;
 
 pub use checkpointer::{CheckpointError, Checkpointer, HistoryQuery, KeptHistory};
 pub use nested::{CheckpointPlace, NestedState, NestedStates, nested_at, within};
-pub use outside::{OutsideWrite, PutError};
+pub use outside::{OutsideChange, OutsideWrite, PutError};
 pub use snapshot::{CheckpointMeta, CheckpointSource, CheckpointWrite, LogRange, PendingNode, PendingTask, Snapshot, expand, layout_of};

@@ -40,6 +40,12 @@ crate::webhook_outbox_suite!([#[tokio::test(flavor = "multi_thread", worker_thre
 crate::stream_log_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 crate::request_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);
 
+#[tokio::test]
+async fn threads_are_found_by_their_users() {
+    let stores = MemoryStores::new();
+    crate::testkit::thread_index::keeps_its_promises(&stores, &stores).await;
+}
+
 mod shared_by_several {
     crate::node_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::shared);
 }

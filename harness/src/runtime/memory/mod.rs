@@ -10,6 +10,7 @@ mod requests;
 mod runs;
 mod stream_bridge;
 mod streams;
+mod threads;
 mod webhooks;
 
 use std::collections::{BTreeMap, HashMap};
@@ -33,24 +34,7 @@ use crate::runtime::tasks::Tasks;
 
 /// A runtime of one process that keeps everything in memory: what an embedding program starts with.
 pub fn runtime_in_memory(agents: Arc<dyn AgentResolver>) -> Result<RuntimeParts, InvalidOption> {
-    let stores = Arc::new(MemoryStores::new());
-    Ok(RuntimeParts {
-        bridge: Arc::new(MemoryStreamBridge::new(MemoryOptions::default())?),
-        checkpointer: stores.clone(),
-        create: stores.clone(),
-        commit: stores.clone(),
-        query: stores.clone(),
-        delete: stores.clone(),
-        ledger: stores.clone(),
-        nodes: stores.clone(),
-        bell: Arc::new(MemoryNodeBell::default()),
-        events: stores,
-        agents,
-        observer: Arc::new(NullObserver),
-        clock: Arc::new(SystemClock),
-        ids: Arc::new(SystemIds::default()),
-        tasks: Tasks::new(),
-    })
+    MemoryStores::new().runtime(agents)
 }
 
 /// Runs, journal and checkpoints of one process. Clones share what they hold; it is gone with the last of them.
@@ -111,6 +95,8 @@ struct Thread {
     /// Whether it goes with its last run.
     temporary: bool,
     title: Option<String>,
+    /// When it was made, if it was before its first run.
+    made_at: Option<DateTime<Utc>>,
     log: BTreeMap<u64, Message>,
     checkpoints: Vec<StoredCheckpoint>,
     events: Vec<RunEvent>,
@@ -133,6 +119,31 @@ impl MemoryStores {
     /// Empty stores for several runtimes that take over from each other, as processes with a database do.
     pub fn shared() -> Self {
         Self(Arc::new(Mutex::new(Tables { shared: true, ..Tables::default() })))
+    }
+
+    /// A runtime of one process over these stores.
+    ///
+    /// # Errors
+    /// Never with the options that it takes itself.
+    pub fn runtime(self, agents: Arc<dyn AgentResolver>) -> Result<RuntimeParts, InvalidOption> {
+        let stores = Arc::new(self);
+        Ok(RuntimeParts {
+            bridge: Arc::new(MemoryStreamBridge::new(MemoryOptions::default())?),
+            checkpointer: stores.clone(),
+            create: stores.clone(),
+            commit: stores.clone(),
+            query: stores.clone(),
+            delete: stores.clone(),
+            ledger: stores.clone(),
+            nodes: stores.clone(),
+            bell: Arc::new(MemoryNodeBell::default()),
+            events: stores,
+            agents,
+            observer: Arc::new(NullObserver),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(SystemIds::default()),
+            tasks: Tasks::new(),
+        })
     }
 
     /// A thread's status and title, if the thread is known.

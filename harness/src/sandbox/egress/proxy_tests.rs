@@ -48,7 +48,7 @@ async fn host(tasks: &Tasks) -> Host {
             caller.write_all(text.as_bytes()).await.unwrap();
         }
     };
-    tasks.spawn(TaskKind::Service, "host", async move { serving.await });
+    tasks.spawn(TaskKind::Service, "host", serving);
     Host { port, callers }
 }
 

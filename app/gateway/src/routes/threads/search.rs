@@ -67,7 +67,9 @@ pub(crate) async fn search(State(state): App, dialect: Dialect, OptionalBody(mut
     let one_more = ThreadSearch { limit: search.limit + 1, ..search.clone() };
     let (records, headers) = paged(state.threads.search(&one_more, &Owner::Auto).await?, search.offset, search.limit);
     let page = match dialect {
-        Dialect::DeerFlow => records.iter().map(|record| Shown::new(thread_json(record, title_only(record), dialect), None)).collect(),
+        Dialect::DeerFlow => {
+            records.iter().map(|record| Shown::new(thread_json(record, ThreadFacts::title_of(record), dialect), None)).collect()
+        }
         Dialect::Platform => platform_page(&state, &records, &fields, &extract).await?,
     };
     let mut response = Json(page).into_response();
@@ -177,12 +179,6 @@ fn read_select(body: &mut Fields, dialect: Dialect) -> Vec<String> {
         return Vec::new();
     }
     body.names("select", FIELDS).unwrap_or_default()
-}
-
-/// DeerFlow lists titles only, from the row.
-fn title_only(record: &ThreadRecord) -> ThreadFacts {
-    let title = record.title.as_ref().map(|title| ("title".to_owned(), Value::from(title.as_str())));
-    ThreadFacts { values: Some(title.into_iter().collect()), ..ThreadFacts::default() }
 }
 
 /// Whole threads, or what is selected of them; what is in them is read at once for the page, and only if it is shown.

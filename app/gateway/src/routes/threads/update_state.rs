@@ -7,7 +7,7 @@ use axum::extract::State;
 use deerflow_domain::threads::ThreadRecord;
 use harness::ids::{CheckpointId, RunId, ThreadId};
 use harness::messages::{Message, REMOVE_ALL};
-use harness::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, OutsideWrite, PendingTask, PutError, Snapshot};
+use harness::runtime::checkpoint::{CheckpointMeta, CheckpointSource, OutsideChange, PendingTask, PutError, Snapshot};
 use harness::runtime::runs::store::{NewRunEvent, category};
 use harness::runtime::runs::{ThreadStatus, Visit};
 use harness::state::{StateError, StateUpdate, ThreadState};
@@ -125,28 +125,18 @@ impl Change<'_> {
             Some(newest) => newest.log_tail,
             None => state.checkpoints.log_tail(thread).await?,
         };
-        if let Some(newest) = &newest {
-            state.ids.heed(&newest.meta.checkpoint_id);
-        }
-        let meta = CheckpointMeta {
-            checkpoint_id: state.ids.checkpoint_id(),
-            thread_id: thread.clone(),
-            parent_id: base.as_ref().map(|base| base.meta.checkpoint_id.clone()),
-            run_id: None,
-            source: if names_channels { CheckpointSource::Update } else { CheckpointSource::Fork },
-            step: base.as_ref().map_or(-1, |base| base.meta.step + 1),
-            machine,
-            metadata: base.as_ref().map(|base| base.meta.metadata.clone()).unwrap_or_default(),
-            next,
-            created_at: state.clock.now(),
-        };
-        let change = OutsideWrite {
-            write: CheckpointWrite::plan(meta.clone(), &mut after, &mut planned_on.clone()),
-            newest: newest.as_ref().map(|newest| newest.meta.checkpoint_id.clone()),
+        let change = OutsideChange {
+            thread_id: thread,
+            base: base.as_ref(),
+            newest: newest.as_ref(),
             log_tail: planned_on,
-            title: after.title().map(str::to_owned),
-            status: ThreadStatus::at_rest(!meta.next.is_empty()),
+            after: after.clone(),
+            source: if names_channels { CheckpointSource::Update } else { CheckpointSource::Fork },
+            next,
+            machine,
         };
+        let change = change.planned(&*state.ids, state.clock.now());
+        let meta = change.write.meta.clone();
         match state.checkpoints.put_outside_run(change).await {
             Ok(()) => {}
             Err(PutError::Moved(_)) => return Ok(Written::Moved),

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use harness::acp::missing_program;
 use harness::config::{AcpAgentConfig, AppConfig, DatabaseBackend, DatabaseConfig};
+use harness::config_file::{ConfigError, Environment, Loaded};
 use rustix::fs::Access;
 use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::ProviderProbe;
 use super::report::{Finding, Verdict};
-use crate::config::{ConfigError, Environment, Exposure, Loaded, Settings};
+use crate::config::{Exposure, Settings};
 
 /// Free bytes below which a database should not be started.
 const LEAST_FREE_BYTES: u64 = 64 * 1024 * 1024;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use harness::config::ModelConfig;
-use harness::models::ProviderKind;
+use crate::config::ModelConfig;
+use crate::models::ProviderKind;
 use serde_json::Value;
 
 use super::environment::Environment;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
+use crate::config::{AppConfig, CURRENT_CONFIG_VERSION, ModelConfig, dotted};
 use figment::Figment;
 use figment::providers::Serialized;
-use harness::config::{AppConfig, CURRENT_CONFIG_VERSION, ModelConfig, dotted};
 use secrecy::SecretString;
 use serde_json::Value;
 
@@ -28,9 +28,9 @@ pub struct Loaded {
     /// What looks wrong without stopping a start.
     pub warnings: Vec<Warning>,
     /// A number per section that changes when the section does.
-    pub(super) fingerprints: BTreeMap<String, u64>,
+    pub fingerprints: BTreeMap<String, u64>,
     /// The [`digest`] of the file's text.
-    pub(super) text_digest: Option<u64>,
+    pub text_digest: Option<u64>,
 }
 
 impl Loaded {
@@ -47,6 +47,9 @@ impl Loaded {
 }
 
 /// Finds and reads the configuration; without a file, the defaults with the scripted model.
+///
+/// # Errors
+/// As [`load_file`], and [`ConfigError::NotFound`] for a file that is named.
 pub fn load(explicit: Option<&Path>, environment: &Environment) -> Result<Loaded, ConfigError> {
     match locate(explicit, environment)? {
         Some(path) => load_file(&path, environment),
@@ -55,17 +58,26 @@ pub fn load(explicit: Option<&Path>, environment: &Environment) -> Result<Loaded
 }
 
 /// Reads the configuration in `path`.
+///
+/// # Errors
+/// For a file that cannot be read, is no YAML or holds values that are not allowed, each with file, line and key.
 pub fn load_file(path: &Path, environment: &Environment) -> Result<Loaded, ConfigError> {
     parse(&read_text(path)?, path, environment)
 }
 
-/// The text of `path`.
-pub(super) fn read_text(path: &Path) -> Result<String, ConfigError> {
+/// The text of `path`, for who compares it before [`parse`].
+///
+/// # Errors
+/// [`ConfigError::Unreadable`].
+pub fn read_text(path: &Path) -> Result<String, ConfigError> {
     std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })
 }
 
 /// Reads `text` as if it stood in `path`.
-pub(super) fn parse(text: &str, path: &Path, environment: &Environment) -> Result<Loaded, ConfigError> {
+///
+/// # Errors
+/// As [`load_file`].
+pub fn parse(text: &str, path: &Path, environment: &Environment) -> Result<Loaded, ConfigError> {
     let mut root = Node::parse(text).map_err(|error| ConfigError::Syntax { path: path.to_owned(), error })?;
     let compared = unknown_keys::compare(&root, path);
     drop_null_sections(&mut root);
@@ -152,7 +164,7 @@ fn fingerprints(figment: &Figment) -> BTreeMap<String, u64> {
 }
 
 /// A number that changes when `text` does.
-pub(super) fn digest(text: &str) -> u64 {
+pub fn digest(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()

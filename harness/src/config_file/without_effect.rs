@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use harness::config::dotted;
+use crate::config::dotted;
 use serde_json::{Value, json};
 
 use super::document::Node;

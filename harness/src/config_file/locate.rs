@@ -8,7 +8,10 @@ use super::error::ConfigError;
 const FILE_NAME: &str = "config.yaml";
 
 /// The configuration file: `--config`, else `DEER_FLOW_CONFIG_PATH`, else `config.yaml` in the project root or its
-/// parent. `Ok(None)` when nothing is named and nothing is found; a named file that is missing is an error.
+/// parent. `Ok(None)` when nothing is named and nothing is found.
+///
+/// # Errors
+/// [`ConfigError::NotFound`] for a named file that is missing.
 pub fn locate(explicit: Option<&Path>, environment: &Environment) -> Result<Option<PathBuf>, ConfigError> {
     if let Some(path) = explicit {
         return named(environment.resolve(path), "--config").map(Some);
@@ -21,7 +24,10 @@ pub fn locate(explicit: Option<&Path>, environment: &Environment) -> Result<Opti
 }
 
 /// The file of extensions: `DEER_FLOW_EXTENSIONS_CONFIG_PATH`, else `extensions_config.json` or `mcp_config.json` in the project root
-/// or its parent, else where the first change will make it. A named file that is missing is an error.
+/// or its parent, else where the first change will make it.
+///
+/// # Errors
+/// [`ConfigError::NotFound`] for a named file that is missing.
 pub fn locate_extensions(environment: &Environment) -> Result<PathBuf, ConfigError> {
     const NAMED_BY: &str = "DEER_FLOW_EXTENSIONS_CONFIG_PATH";
     const NAMES: [&str; 2] = ["extensions_config.json", "mcp_config.json"];

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::config::dotted;
 use figment::providers::Serialized;
 use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
-use harness::config::dotted;
 
 use super::environment::Environment;
 use super::error::{Origin, Warning};

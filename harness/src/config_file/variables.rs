@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use harness::config::dotted;
+use crate::config::dotted;
 
 use super::document::{Content, Entry, Node, Place};
 use super::environment::Environment;

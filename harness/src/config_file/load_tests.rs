@@ -1,13 +1,13 @@
 //! From text to configuration: what loads, what is refused, and in which words.
 
-use harness::config::{DatabaseBackend, RunEventsBackend};
+use crate::config::{DatabaseBackend, RunEventsBackend};
 use secrecy::ExposeSecret;
 
 use super::super::known_keys;
-use super::super::upgrade::EXAMPLE;
 use super::*;
 
 const FILE: &str = "config.yaml";
+const EXAMPLE: &str = include_str!("../../../config.example.yaml");
 /// Sections whose every key has a type, at each place of the table.
 const TYPED_PLACES: [&str; 32] = [
     "logging",

@@ -31,39 +31,54 @@ impl From<Location> for Place {
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
-    pub(super) place: Place,
-    pub(super) content: Content,
+pub struct Node {
+    /// Where it stands.
+    pub place: Place,
+    /// What it holds.
+    pub content: Content,
 }
 
 /// What a [`Node`] holds.
 #[derive(Debug, Clone)]
-pub(super) enum Content {
+pub enum Content {
+    /// Nothing.
     Null,
+    /// A truth value.
     Bool(bool),
+    /// A number.
     Number(Number),
-    /// Text; `variable` names the environment variable it came from.
+    /// Text.
     Text {
+        /// The text.
         text: String,
+        /// The environment variable it came from.
         variable: Option<String>,
     },
+    /// A list.
     List(Vec<Node>),
+    /// A map, in the order of the file.
     Map(Vec<Entry>),
 }
 
 /// One key of a map with its value.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) key: String,
-    pub(super) place: Place,
-    pub(super) value: Node,
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// Where the key stands.
+    pub place: Place,
+    /// Its value.
+    pub value: Node,
     /// Where the same key stood before; the last one counts.
-    pub(super) replaces: Option<Place>,
+    pub replaces: Option<Place>,
 }
 
 impl Node {
     /// Reads one YAML document with a map at its root; an empty one is an empty map.
-    pub(super) fn parse(text: &str) -> Result<Self, SyntaxError> {
+    ///
+    /// # Errors
+    /// For what is no YAML, is beyond limits or has something else at its root; the place is told.
+    pub fn parse(text: &str) -> Result<Self, SyntaxError> {
         let options = serde_saphyr::options! {
             with_snippet: false,
             duplicate_keys: DuplicateKeyPolicy::PassThrough,
@@ -83,7 +98,7 @@ impl Node {
     }
 
     /// The entries of a map; empty for anything else.
-    pub(super) fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[Entry] {
         match &self.content {
             Content::Map(entries) => entries,
             _ => &[],
@@ -91,12 +106,12 @@ impl Node {
     }
 
     /// The entry called `key`.
-    pub(super) fn entry(&self, key: &str) -> Option<&Entry> {
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
     /// Follows `path` as far as it leads: the node reached, and whether that is the whole way.
-    pub(super) fn follow<S: AsRef<str>>(&self, path: &[S]) -> (&Node, bool) {
+    pub fn follow<S: AsRef<str>>(&self, path: &[S]) -> (&Node, bool) {
         let mut node = self;
         for segment in path.iter().map(AsRef::as_ref) {
             let next = match &node.content {
@@ -113,7 +128,7 @@ impl Node {
     }
 
     /// The same value without places.
-    pub(super) fn to_json(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         match &self.content {
             Content::Null => Value::Null,
             Content::Bool(value) => Value::Bool(*value),

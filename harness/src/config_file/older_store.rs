@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use harness::config::{AppConfig, DatabaseBackend};
+use crate::config::{AppConfig, DatabaseBackend};
 use secrecy::SecretString;
 
 use super::document::{Content, Node};

@@ -19,18 +19,15 @@ impl std::fmt::Debug for Environment {
 }
 
 impl Environment {
-    /// Exports the `.env` of the project into this process, then takes a picture of the environment.
+    /// A picture of this process' environment.
     ///
-    /// Call it before any thread starts. Variables that are already set win over the file.
+    /// # Errors
+    /// When the working directory cannot be told.
+    #[expect(clippy::disallowed_methods, reason = "the one home of the environment")]
     pub fn from_process() -> Result<Self, ConfigError> {
-        let bare = Self::picture()?;
-        match bare.dotenv_file() {
-            None => Ok(bare),
-            Some(path) => {
-                export_dotenv(&path)?;
-                Self::picture()
-            }
-        }
+        let working_dir = std::env::current_dir().map_err(|source| ConfigError::Unreadable { path: PathBuf::from("."), source })?;
+        let variables = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Ok(Self::of(working_dir, variables))
     }
 
     /// An environment made of `variables`, for tests and embedders.
@@ -78,36 +75,18 @@ impl Environment {
         self.working_dir.join(path)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the one home of the environment")]
-    fn picture() -> Result<Self, ConfigError> {
-        let working_dir = std::env::current_dir().map_err(|source| ConfigError::Unreadable { path: PathBuf::from("."), source })?;
-        let variables = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        Ok(Self::of(working_dir, variables))
-    }
-
-    fn dotenv_file(&self) -> Option<PathBuf> {
+    /// The `.env` of the project: in its root or its parent. Reading it is the application's.
+    pub fn dotenv_file(&self) -> Option<PathBuf> {
         let root = self.project_root();
         [Some(root.as_path()), root.parent()].into_iter().flatten().map(|directory| directory.join(".env")).find(|path| path.is_file())
     }
 }
 
 /// Reads a word for yes or no.
-pub(super) fn parse_switch(word: &str) -> Option<bool> {
+pub fn parse_switch(word: &str) -> Option<bool> {
     match word.trim().to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Some(true),
         "0" | "false" | "no" | "off" => Some(false),
         _ => None,
     }
-}
-
-fn export_dotenv(path: &Path) -> Result<(), ConfigError> {
-    dotenvy::from_path(path).map_err(|error| ConfigError::Dotenv {
-        path: path.to_owned(),
-        message: match error {
-            // The parser quotes the line, which may hold a secret.
-            dotenvy::Error::LineParse(..) => "a line is not of the form NAME=value".to_owned(),
-            dotenvy::Error::Io(error) => error.to_string(),
-            _ => "cannot be read".to_owned(),
-        },
-    })
 }

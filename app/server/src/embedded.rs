@@ -1,0 +1,70 @@
+//! An embedded client over the stores of an installation, for programs that depend on this crate and not on harness alone.
+
+use std::path::Path;
+
+use harness::client::Client;
+use harness::config_file::{Environment, load};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{ConfigHandle, Settings};
+use crate::lifecycle::wind_down;
+use crate::wiring::{App, Role};
+
+/// An installation that is open in this process, as `deerflow chat` opens it: as a guest, which does only what its client asks for.
+#[derive(Debug)]
+pub struct Embedded {
+    app: App,
+}
+
+impl Embedded {
+    /// Opens the installation that the environment names; `config` is its configuration, where that is not to be looked for. A change
+    /// of the file is not noticed.
+    ///
+    /// # Errors
+    /// When the configuration or the stores cannot be used.
+    pub async fn open(config: Option<&Path>, environment: Environment) -> anyhow::Result<Self> {
+        let loaded = load(config, &environment)?;
+        loaded.log();
+        let settings = Settings::from_environment(&environment)?;
+        let config = ConfigHandle::new(loaded, environment);
+        Ok(Self { app: App::build(&settings, &config, Role::Guest, CancellationToken::new()).await? })
+    }
+
+    /// The client.
+    pub fn client(&self) -> &Client {
+        &self.app.client
+    }
+
+    /// Ends the runtime in order. Runs that are still at work are given back, for the next start or a server.
+    pub async fn close(self) {
+        wind_down(&self.app, Instant::now()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use harness::ids::ThreadId;
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_is_said_and_wanted_is_there_when_the_installation_is_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.yaml");
+        std::fs::write(&file, "config_version: 34\nmodels:\n  - { name: m, use: scripted, model: s }\ntitle:\n  enabled: false\n").unwrap();
+        let open = || Embedded::open(Some(&file), Environment::of(folder.path(), None::<(String, String)>));
+        let thread = ThreadId::parse("63fc735a-a27d-408f-adc4-705b1c1c7001").unwrap();
+        let first = open().await.unwrap();
+        assert_eq!(first.client().chat("then say hello", &thread).await.unwrap(), "hello");
+        first.client().set_goal(&thread, "be polite").await.unwrap();
+        first.close().await;
+
+        let again = open().await.unwrap();
+        let shown = again.client().get_thread(&thread).await.unwrap().unwrap();
+        assert_eq!(shown.values["messages"][1]["content"], "hello");
+        assert_eq!(again.client().list_threads(10).await.unwrap().len(), 1);
+        assert_eq!(again.client().get_goal(&thread).await.unwrap().goal.unwrap().objective, "be polite");
+        again.close().await;
+    }
+}
