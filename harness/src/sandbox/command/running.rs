@@ -9,8 +9,9 @@ use futures_util::FutureExt;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 #[cfg(feature = "mcp")]
 use rustix::process::{WaitId, WaitIdOptions, waitid};
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, ChildStdin};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::process::Child;
 use tokio::task::coop::unconstrained;
 #[cfg(feature = "mcp")]
 use tokio::time::sleep;
@@ -34,16 +35,20 @@ const MOST_PROCESSES: usize = 10_000;
 pub(super) struct Running {
     child: Child,
     group: Option<Pid>,
-    /// Our end of its input, if that is a pipe. Held as long as it is followed, so that it can tell whether this process lives: to
-    /// wait for a child would close it.
-    _lifeline: Option<ChildStdin>,
+    /// Our end of the socket at which it asks whether this process lives.
+    lifeline: Option<UnixStream>,
 }
 
 impl Running {
-    pub(super) fn group(mut child: Child) -> Self {
+    pub(super) fn group(child: Child) -> Self {
         let group = child.id().and_then(pid);
-        let lifeline = child.stdin.take();
-        Self { child, group, _lifeline: lifeline }
+        Self { child, group, lifeline: None }
+    }
+
+    /// One that does not begin before it is told at this socket, where it asks, that it is still followed.
+    pub(super) fn asking_at(mut self, lifeline: UnixStream) -> Self {
+        self.lifeline = Some(lifeline);
+        self
     }
 
     /// Follows it to its end.
@@ -57,8 +62,11 @@ impl Running {
         let mut deadline = Instant::now() + time_limit;
         let mut forced = None;
         let mut exited: Option<ExitStatus> = None;
+        let mut lifeline = self.lifeline.take();
         while exited.is_none() || pipes.are_open() {
             tokio::select! {
+                // It asks once, or has ended before it could.
+                _answered = answer(lifeline.as_mut()), if lifeline.is_some() => lifeline = None,
                 within_limit = pipes.pass_on(output), if pipes.are_open() => {
                     if !within_limit && forced.is_none() {
                         forced = Some(CommandEnd::TooMuchOutput);
@@ -85,6 +93,13 @@ impl Running {
         }
         Ok(forced.unwrap_or_else(|| CommandEnd::Exited(exited.map_or(-1, code_of))))
     }
+}
+
+/// Waits for the question whether this process lives, and answers it.
+async fn answer(lifeline: Option<&mut UnixStream>) -> io::Result<()> {
+    let Some(lifeline) = lifeline else { return Ok(()) };
+    lifeline.read_u8().await?;
+    lifeline.write_all(b"y").await
 }
 
 impl Drop for Running {

@@ -1,6 +1,6 @@
 # Run by bash outside of the sandbox, before it is made: what follows "--" becomes the process that makes it.
-# Its input is a pipe that ends with the gateway: the lifeline. No other descriptor of the gateway goes further, whatever it had
-# inherited itself.
+# Its input is a socket at which the gateway answers while it lives: the lifeline. No other descriptor of the gateway goes further,
+# whatever it had inherited itself.
 # The input of the command is an empty pipe: the host's /dev/null would be a way to the host's device, which root could change.
 exec 8<&0 9<"$1" 0< <(:)
 shift

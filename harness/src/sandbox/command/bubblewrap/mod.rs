@@ -11,11 +11,14 @@ mod probe;
 mod support;
 mod write_lock;
 
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tokio::net::UnixStream;
 use tokio::process::Command;
 
 use super::running::Running;
@@ -36,8 +39,8 @@ const LAUNCH: &str = include_str!("launch.sh");
 /// Runs inside, before the command: how many processes there may be counts from here, for the sandbox alone.
 ///
 /// The kernel ends the sandbox with this process from the moment on at which `bwrap` has asked for it, and asks nobody whether this
-/// process was still there then. So what was made in vain ends itself: its lifeline has an end where this process has none any more.
-const BEGIN: &str = r#"read -r -t 0 -u 8 && exit 125; exec 8<&-; ulimit -u "$1" 2>/dev/null; exec /bin/bash -c "$2""#;
+/// process was still there then. So a sandbox asks at its lifeline before it begins: what was made in vain gets no answer, and ends.
+const BEGIN: &str = r#"printf a >&8; read -r -n 1 -u 8 || exit 125; exec 8<&-; ulimit -u "$1" 2>/dev/null; exec /bin/bash -c "$2""#;
 
 /// How sandboxes are made.
 #[derive(Debug, Clone)]
@@ -114,9 +117,12 @@ impl BubblewrapCommandSandbox {
         launch.arg(&self.bwrap).args(arguments::arguments(&self.system, dirs, shelf, shares_network, self.userns_can_be_disabled));
         launch.args(["--seccomp", "9", "--"]).args(arguments::first_program(&self.options));
         launch.args(["/bin/bash", "-c", BEGIN, "bash", &limits.processes.to_string(), command]);
+        let (ours, lifeline) = StdUnixStream::pair()?;
         // A group of its own: what makes the sandbox is ended with all its parts before the kernel ties them together.
-        launch.current_dir("/").process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Ok(Running::group(self.spawner.spawn(launch).await?))
+        launch.current_dir("/").process_group(0).stdin(OwnedFd::from(lifeline)).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let running = Running::group(self.spawner.spawn(launch).await?);
+        ours.set_nonblocking(true)?;
+        Ok(running.asking_at(UnixStream::from_std(ours)?))
     }
 }
 
