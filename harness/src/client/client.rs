@@ -57,7 +57,7 @@ impl Client {
     pub fn from_config_file(path: impl AsRef<Path>, environment: &Environment) -> Result<ClientBuilder, ConfigError> {
         let loaded = load_file(path.as_ref(), environment)?;
         loaded.log();
-        let builder = Self::builder(loaded.config);
+        let builder = Self::builder(loaded.config).read_from_file();
         #[cfg(feature = "mcp")]
         let builder = {
             let environment = environment.clone();
