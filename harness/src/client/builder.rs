@@ -27,7 +27,7 @@ use crate::runtime::threads::ThreadIndex;
 use crate::sandbox::{FileHome, FileLimits};
 use crate::skills::{SkillChoice, SkillPlaces, Skills};
 use crate::tools::builtins::PresentFiles;
-use crate::tools::{Tool, ToolRegistry, erase};
+use crate::tools::{DynTool, Tool, ToolRegistry, erase};
 
 /// The file of extensions in a home, where nobody says otherwise.
 const EXTENSIONS_FILE: &str = "extensions_config.json";
@@ -38,6 +38,8 @@ const EXTENSIONS_FILE: &str = "extensions_config.json";
 #[must_use]
 pub struct ClientBuilder {
     config: Arc<AppConfig>,
+    /// Whether a person wrote the configuration, who may expect its database to be opened.
+    from_file: bool,
     runtime: Option<RuntimeParts>,
     threads: Option<Arc<dyn ThreadIndex>>,
     home: Option<PathBuf>,
@@ -61,6 +63,7 @@ impl ClientBuilder {
     pub(super) fn new(config: impl Into<Arc<AppConfig>>) -> Self {
         Self {
             config: config.into(),
+            from_file: false,
             runtime: None,
             threads: None,
             home: None,
@@ -142,6 +145,19 @@ impl ClientBuilder {
         self
     }
 
+    /// Says that the configuration was a file.
+    #[cfg(feature = "config-file")]
+    pub(super) fn read_from_file(mut self) -> Self {
+        self.from_file = true;
+        self
+    }
+
+    /// Further tools, typed ones by [`erase`].
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn DynTool>>) -> Self {
+        tools.into_iter().for_each(|tool| self.tools.add(tool));
+        self
+    }
+
     /// A further middleware; it takes its place by its name.
     pub fn middleware(mut self, middleware: Arc<dyn Middleware>) -> Self {
         self.middlewares.push(middleware);
@@ -217,7 +233,7 @@ impl ClientBuilder {
         let (parts, threads) = match self.runtime {
             Some(parts) => (parts, self.threads),
             None => {
-                if config.database.backend != DatabaseBackend::Memory {
+                if self.from_file && config.database.backend != DatabaseBackend::Memory {
                     tracing::warn!(
                         "this client keeps runs and threads in memory, not in the database of the configuration: it was given no runtime"
                     );

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use indexmap::IndexMap;
+use serde_json::Value;
 
 use super::builder::ClientBuilder;
 use super::conversation::Conversation;
@@ -56,7 +57,7 @@ impl Client {
     pub fn from_config_file(path: impl AsRef<Path>, environment: &Environment) -> Result<ClientBuilder, ConfigError> {
         let loaded = load_file(path.as_ref(), environment)?;
         loaded.log();
-        let builder = Self::builder(loaded.config);
+        let builder = Self::builder(loaded.config).read_from_file();
         #[cfg(feature = "mcp")]
         let builder = {
             let environment = environment.clone();
@@ -115,7 +116,27 @@ impl Client {
         thread: &ThreadId,
         options: &ChatOptions,
     ) -> Result<Conversation, ClientError> {
-        let mut spec = RunSpec::ask(&*self.assistant, thread.clone(), Message::human(message));
+        self.follow(RunSpec::ask(&*self.assistant, thread.clone(), Message::human(message)), options).await
+    }
+
+    /// Answers the open questions of a thread and follows what comes of it. One answer is for the one question that is open; several
+    /// questions are answered by a map of their ids, and those that it leaves out stay open.
+    ///
+    /// # Errors
+    /// As [`Client::stream`], and when there is no such thread. Answers that do not fit the questions fail the run.
+    pub async fn resume(&self, answer: Value, thread: &ThreadId) -> Result<Conversation, ClientError> {
+        self.resume_with(answer, thread, &self.options).await
+    }
+
+    /// As [`Client::resume`], asked in another way than usual. What the agent can do depends on it: ask as the question was asked.
+    ///
+    /// # Errors
+    /// As [`Client::resume`].
+    pub async fn resume_with(&self, answer: Value, thread: &ThreadId, options: &ChatOptions) -> Result<Conversation, ClientError> {
+        self.follow(RunSpec::answer(&*self.assistant, thread.clone(), answer), options).await
+    }
+
+    async fn follow(&self, mut spec: RunSpec, options: &ChatOptions) -> Result<Conversation, ClientError> {
         spec.config = RunConfig { recursion_limit: Some(options.recursion_limit), options: options.to_map(), ..RunConfig::default() };
         spec.stream_modes = [StreamMode::MessagesTuple, StreamMode::Values, StreamMode::Custom].into_iter().collect();
         let (_, stream) = self.runs.create_and_stream(spec, HEARTBEAT).await?;
@@ -125,16 +146,26 @@ impl Client {
     /// Says something and waits; gives the text of the last message that has some.
     ///
     /// # Errors
-    /// As [`Client::stream`], and when the run fails.
+    /// As [`Client::stream`], when the run fails, and with what was said so far when it is cancelled ([`ClientError::Cancelled`]) or
+    /// waits for a person ([`ClientError::Asked`]).
     pub async fn chat(&self, message: impl Into<Content>, thread: &ThreadId) -> Result<String, ClientError> {
         let mut conversation = self.stream(message, thread).await?;
         let mut texts: IndexMap<String, String> = IndexMap::new();
+        let (mut questions, mut cancelled) = (Vec::new(), false);
         while let Some(event) = conversation.next().await {
-            if let Some((id, text)) = event?.text() {
+            let event = event?;
+            if let Some((id, text)) = event.text() {
                 texts.entry(id.to_owned()).or_default().push_str(text);
             }
+            cancelled = event.is_cancelled();
+            questions = event.questions();
         }
-        Ok(texts.pop().map(|(_, text)| text).unwrap_or_default())
+        let said = texts.pop().map(|(_, text)| text).unwrap_or_default();
+        match (cancelled, questions.is_empty()) {
+            (true, _) => Err(ClientError::Cancelled { said }),
+            (false, false) => Err(ClientError::Asked { said, questions }),
+            (false, true) => Ok(said),
+        }
     }
 
     /// Stops a run and waits until it is over. What it has said so far stays in its thread.

@@ -12,7 +12,7 @@ use super::error::ClientError;
 use super::event::StreamEvent;
 use super::telling::Telling;
 use crate::ids::{RunId, ThreadId};
-use crate::runtime::runs::RunStream;
+use crate::runtime::runs::{RunStatus, RunStream};
 use crate::runtime::stream_bridge::{StreamItem, TerminalKind};
 
 /// The events of a run, up to its `end` or to an error, which is the last item then. Dropping it does not stop the run;
@@ -58,7 +58,8 @@ impl Conversation {
             StreamItem::Gap(_) => Some(Err(ClientError::Gap)),
             StreamItem::Aborted => Some(Err(ClientError::ShuttingDown)),
             StreamItem::End(TerminalKind::Error) => Some(Err(self.failure.take().unwrap_or_else(|| failed(&Value::Null)))),
-            StreamItem::End(TerminalKind::End | TerminalKind::Cancel) => Some(Ok(self.telling.end())),
+            StreamItem::End(TerminalKind::End) => Some(Ok(self.telling.end(RunStatus::Success))),
+            StreamItem::End(TerminalKind::Cancel) => Some(Ok(self.telling.end(RunStatus::Interrupted))),
         }
     }
 }

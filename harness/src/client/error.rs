@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::event::Question;
 use crate::artifacts::ArtifactError;
 use crate::config::Violation;
 #[cfg(feature = "mcp")]
@@ -31,6 +32,20 @@ pub enum ClientError {
         name: String,
         /// What it says of itself.
         message: String,
+    },
+    /// The run waits for a person; [`Client::resume`](super::Client::resume) goes on with it.
+    #[error("the run waits for the answers to {} questions", .questions.len())]
+    Asked {
+        /// The text of the last message so far.
+        said: String,
+        /// What is asked.
+        questions: Vec<Question>,
+    },
+    /// Somebody cancelled the run.
+    #[error("the run was cancelled")]
+    Cancelled {
+        /// The text of the last message so far.
+        said: String,
     },
     /// Events were lost before they could be read; the thread has what the run came to.
     #[error("some events of the run are gone; its thread has the rest")]

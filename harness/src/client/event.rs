@@ -1,7 +1,9 @@
 //! What a conversation tells, in the shapes of DeerFlow's own embedded client.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::runtime::runs::RunStatus;
 
 /// What an event tells of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,8 +20,20 @@ pub enum EventKind {
     Values,
     /// What a tool or a middleware has to say, as it said it.
     Custom,
-    /// The end, once and last: `{usage: {input_tokens, output_tokens, total_tokens}}` of the whole run.
+    /// The end, once and last: `{usage: {input_tokens, output_tokens, total_tokens}, status, questions?}` of the whole run.
+    ///
+    /// - `status` is `success` or, of a run that was cancelled, `interrupted`; a run that fails ends with an error instead
+    /// - `questions: [{id, value}]` are there when the run waits for a person: [`Client::resume`](super::Client::resume) answers them
     End,
+}
+
+/// What a run waits for a person to say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// What its answer is found by where several questions are open.
+    pub id: String,
+    /// What is asked, as the tool or the middleware asks it.
+    pub value: Value,
 }
 
 /// One event.
@@ -40,5 +54,18 @@ impl StreamEvent {
         }
         let text = self.data["content"].as_str().filter(|text| !text.is_empty())?;
         Some((self.data["id"].as_str().unwrap_or_default(), text))
+    }
+
+    /// What a run waits for that ended with this event; nothing of any other event.
+    pub fn questions(&self) -> Vec<Question> {
+        if self.kind != EventKind::End {
+            return Vec::new();
+        }
+        serde_json::from_value(self.data["questions"].clone()).unwrap_or_default()
+    }
+
+    /// Whether this is the end of a run that was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.kind == EventKind::End && self.data["status"] == json!(RunStatus::Interrupted)
     }
 }

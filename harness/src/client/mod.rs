@@ -61,7 +61,7 @@ pub use builder::ClientBuilder;
 pub use client::Client;
 pub use conversation::Conversation;
 pub use error::ClientError;
-pub use event::{EventKind, StreamEvent};
+pub use event::{EventKind, Question, StreamEvent};
 pub use installation::Installation;
 pub use options::ChatOptions;
 
@@ -71,6 +71,9 @@ mod answers_tests;
 #[cfg(test)]
 #[path = "builder_tests.rs"]
 mod builder_tests;
+#[cfg(test)]
+#[path = "question_tests.rs"]
+mod question_tests;
 #[cfg(test)]
 #[path = "client_tests.rs"]
 mod tests;

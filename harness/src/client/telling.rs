@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::event::{EventKind, StreamEvent};
 use crate::messages::{Content, UsageMetadata};
+use crate::runtime::runs::RunStatus;
 
 /// What a client was told of a run so far.
 #[derive(Debug, Default)]
@@ -21,6 +22,8 @@ pub(super) struct Telling {
     calls_told: HashSet<String>,
     /// What each message of the run cost.
     usage: BTreeMap<String, UsageMetadata>,
+    /// What the newest state says is asked: `[{id, value}]`.
+    questions: Vec<Value>,
 }
 
 impl Telling {
@@ -35,14 +38,18 @@ impl Telling {
     }
 
     /// The last event.
-    pub(super) fn end(&self) -> StreamEvent {
+    pub(super) fn end(&self, status: RunStatus) -> StreamEvent {
         let sum = |count: fn(&UsageMetadata) -> u64| self.usage.values().map(count).fold(0, u64::saturating_add);
         let usage = json!({
             "input_tokens": sum(|usage| usage.input_tokens),
             "output_tokens": sum(|usage| usage.output_tokens),
             "total_tokens": sum(UsageMetadata::total),
         });
-        StreamEvent { kind: EventKind::End, data: json!({ "usage": usage }) }
+        let mut data = json!({ "usage": usage, "status": status });
+        if !self.questions.is_empty() {
+            data["questions"] = self.questions.clone().into();
+        }
+        StreamEvent { kind: EventKind::End, data }
     }
 
     /// `[message or fragment, metadata]`.
@@ -85,6 +92,8 @@ impl Telling {
     /// The state, after what it has that is not told yet.
     fn values(&mut self, state: &Value) -> Vec<StreamEvent> {
         let messages = state["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let asked = state["__interrupt__"].as_array().map(Vec::as_slice).unwrap_or_default();
+        self.questions = asked.iter().map(|question| json!({ "id": question["id"], "value": question["value"] })).collect();
         let mut events = Vec::new();
         if self.before.is_none() {
             self.before = Some(messages.iter().filter_map(|message| message["id"].as_str().map(str::to_owned)).collect());

@@ -84,7 +84,7 @@ fn earlier_turns_are_neither_told_nor_counted() {
     let before = json!({ "type": "ai", "id": "old", "content": "old", "tool_calls": [{ "name": "ls", "args": {}, "id": "c" }], "usage_metadata": usage });
     assert_eq!(kinds(&telling.frame("values", json!({ "messages": [before] }))), [(EventKind::Values, "")]);
     assert_eq!(kinds(&telling.frame("values", json!({ "messages": [before] }))), [(EventKind::Values, "")]);
-    assert_eq!(telling.end().data["usage"]["total_tokens"], 0);
+    assert_eq!(telling.end(RunStatus::Success).data["usage"]["total_tokens"], 0);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn tokens_are_counted_once_per_message() {
         { "type": "ai", "id": "b", "content": "x", "usage_metadata": { "input_tokens": 1, "output_tokens": 1 } },
     ] }),
     );
-    assert_eq!(telling.end().data, json!({ "usage": { "input_tokens": 6, "output_tokens": 3, "total_tokens": 9 } }));
+    assert_eq!(telling.end(RunStatus::Success).data["usage"], json!({ "input_tokens": 6, "output_tokens": 3, "total_tokens": 9 }));
 }
 
 #[test]

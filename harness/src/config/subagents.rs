@@ -98,6 +98,22 @@ pub struct CustomSubagentConfig {
     pub timeout_seconds: u64,
 }
 
+impl CustomSubagentConfig {
+    /// A kind that is as a configuration has it which says no more than this.
+    pub fn new(description: impl Into<String>, system_prompt: impl Into<String>) -> Self {
+        Self {
+            description: description.into(),
+            system_prompt: system_prompt.into(),
+            tools: None,
+            disallowed_tools: kept_from_others(),
+            skills: None,
+            model: inherit(),
+            max_turns: fifty(),
+            timeout_seconds: a_quarter_of_an_hour(),
+        }
+    }
+}
+
 /// A budget of which what is absent is as it would be without it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(default)]

@@ -19,7 +19,7 @@ mod volatile;
 mod worker;
 
 pub use dialogue::Dialogue;
-pub use document::{Fact, FactSource, MemoryDocument, Note, QUARANTINED};
+pub use document::{Fact, FactSource, HistoryNotes, MemoryDocument, Note, QUARANTINED, UserNotes};
 pub use fact_fields::{category_issue, confidence_issue, content_issue};
 pub use import::{ImportIssue, MOST_FACT_CHARS, import_issues};
 pub use learn::{Learned, LearnedFact, LearnedNote, Learner};

@@ -37,7 +37,8 @@ pub struct MessageChunk {
     pub name: Option<String>,
     /// The final message's id, the same on every chunk.
     pub id: String,
-    /// The calls that begin in this chunk, with what of their arguments is known.
+    /// The calls that begin in this chunk, with what of their arguments is known. For viewers only: the message is made of
+    /// `tool_call_chunks` alone.
     pub tool_calls: Vec<ToolCall>,
     /// Always empty on chunks.
     pub invalid_tool_calls: Vec<InvalidToolCall>,

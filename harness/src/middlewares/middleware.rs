@@ -16,6 +16,7 @@ use crate::tools::{ToolContext, ToolError, ToolOutput};
 ///
 /// To write one: a struct, `impl Middleware` with the hooks it needs, and those same hooks named in [`Middleware::hooks`],
 /// for only those are called. One value serves every run of an agent, so what belongs to a run lives in the thread's state.
+/// The state's channels are fixed ([`CHANNELS`](crate::state::CHANNELS)): a middleware cannot add one.
 #[async_trait]
 pub trait Middleware: Send + Sync + fmt::Debug + 'static {
     /// Its name, such as `TitleMiddleware`. Its nodes are `<name>.before_model` and so on.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::middleware::Middleware;
 
-/// Known middlewares, the outermost first.
+/// Known middlewares, the outermost first. Those of other names stand where `*` does, in the order they were added.
 pub const ORDER: &[&str] = &[
     "SkillsMiddleware",
     "InputSanitizationMiddleware",

@@ -54,6 +54,8 @@ pub struct ToolContext {
 }
 
 /// A tool. Calls of one batch run side by side; blocking work belongs on the blocking pool.
+/// Progress is told through `ctx.run.sink`, as [`AgentEvent::Custom`](crate::runtime::agent::AgentEvent::Custom): viewers get it as it
+/// is, the model does not.
 pub trait Tool: Send + Sync + 'static {
     /// Its arguments; their schema is what the model sees.
     type Args: DeserializeOwned + JsonSchema + Send;

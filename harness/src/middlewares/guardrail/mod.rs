@@ -1,4 +1,8 @@
 //! Asks a policy before each tool call whether it may be made, and a person where the policy wants that.
+//!
+//! A call that a person has to allow stops the run with an open question. The answer is `true`, or
+//! `{"decisions":[{"type":"approve"}]}`; anything else is a no. `Client::resume` gives it, and so does `command.resume` of a run that
+//! is sent to the gateway. Several open questions are answered by a map of their ids.
 
 mod allowlist;
 mod approval;
@@ -17,7 +21,7 @@ use serde_json::{Value, json};
 pub use self::allowlist::AllowlistPolicy;
 pub use self::from_config::{BrokenPolicy, policy_of};
 pub use self::policy::{Decision, GuardrailPolicy, GuardrailRequest, PolicyError, Reason, Verdict};
-pub use self::rules::RulePolicy;
+pub use self::rules::{Rule, RulePolicy};
 use super::middleware::{Hooks, Middleware};
 use super::next::ToolNext;
 use crate::clock::iso;

@@ -31,14 +31,20 @@ pub enum CheckpointError {
 }
 
 /// Which checkpoints of a thread to list.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct HistoryQuery {
-    /// At most this many.
+    /// At most this many; a hundred when nobody says.
     pub limit: usize,
     /// Only those older than this one.
     pub before: Option<CheckpointId>,
     /// Only those whose metadata contains all of these entries.
     pub metadata: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Default for HistoryQuery {
+    fn default() -> Self {
+        Self { limit: 100, before: None, metadata: serde_json::Map::new() }
+    }
 }
 
 /// Which checkpoints of a thread stay, besides those that they follow.

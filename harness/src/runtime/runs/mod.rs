@@ -54,6 +54,7 @@ pub use spec::{
     RunInput, RunScope, RunSpec, StreamMode, StreamModes, Visit,
 };
 pub use status::{InvalidTransition, RunStatus};
+pub use store::RunListQuery;
 pub use stream_service::RunStream;
 pub use supervisor::RunHandle;
 pub use thread_service::{ThreadCursor, ThreadEventId, ThreadItem};

@@ -73,12 +73,23 @@ impl RunSpec {
     /// A message to an assistant on a thread that is made when it is new, followed by tokens and states. Everything else is as
     /// callers get it who ask for nothing.
     pub fn ask(assistant: impl Into<String>, thread_id: ThreadId, message: Message) -> Self {
+        let scope = RunScope::Stateful { thread_id, if_not_exists: IfNotExists::Create };
+        Self::plain(assistant.into(), scope, RunInput::Update(StateUpdate::messages([message])))
+    }
+
+    /// Answers to the open questions of a thread, which has to be there; everything else as [`RunSpec::ask`] has it.
+    pub fn answer(assistant: impl Into<String>, thread_id: ThreadId, answers: Value) -> Self {
+        let scope = RunScope::Stateful { thread_id, if_not_exists: IfNotExists::Reject };
+        Self::plain(assistant.into(), scope, RunInput::Resume(answers))
+    }
+
+    fn plain(assistant: String, scope: RunScope, input: RunInput) -> Self {
         Self {
-            scope: RunScope::Stateful { thread_id, if_not_exists: IfNotExists::Create },
+            scope,
             thread_ttl: None,
             run_id: None,
-            assistant: assistant.into(),
-            input: RunInput::Update(StateUpdate::messages([message])),
+            assistant,
+            input,
             config: RunConfig::default(),
             metadata: Map::new(),
             stream_modes: [StreamMode::MessagesTuple, StreamMode::Values].into_iter().collect(),

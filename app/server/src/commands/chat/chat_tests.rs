@@ -4,14 +4,19 @@ use std::sync::Arc;
 
 use harness::agents::{AgentBuilder, StaticResolver};
 use harness::ids::SeededIds;
+use harness::middlewares::GuardrailMiddleware;
+use harness::middlewares::guardrail::policy_of;
 use harness::models::ScriptedModel;
 use harness::runtime::memory::runtime_in_memory;
 use harness::runtime::runs::{RunLimits, RunsFacade};
+use harness::tools::builtins::WriteTodos;
 
 use super::*;
 
 fn client() -> Client {
-    let agent = AgentBuilder::new(Arc::new(ScriptedModel::default())).build();
+    let rules = serde_json::from_value(serde_json::json!({"use": "rules", "config": {"default": "ask"}})).unwrap();
+    let guard = GuardrailMiddleware::new(policy_of(Some(&rules)), true, None);
+    let agent = AgentBuilder::new(Arc::new(ScriptedModel::default())).tool(WriteTodos).middleware(guard).build();
     let parts = runtime_in_memory(Arc::new(StaticResolver::new().with_agent("agent", agent))).unwrap();
     Client::new(Arc::new(RunsFacade::new(parts, RunLimits::default()))).assistant("agent")
 }
@@ -92,6 +97,23 @@ fn args(message: &[&str]) -> ChatArgs {
 #[tokio::test]
 async fn a_message_is_answered_and_nothing_else_is_printed() {
     assert_eq!(read(&[], &args(&["then say", "Good day"]), false).await, (ExitCode::SUCCESS, "Good day\n".to_owned()));
+}
+
+#[tokio::test]
+async fn a_person_is_asked_about_a_call_and_it_is_made_after_a_yes_alone() {
+    let call = "[[tool:write_todos {\"todos\": []}]] then say over";
+    for (answer, denied) in [("y", false), ("n", true), ("", true)] {
+        let (code, printed) = read(&[call, answer], &args(&[]), true).await;
+        assert_eq!(code, ExitCode::SUCCESS, "{printed}");
+        assert!(printed.contains("? write_todos {\"todos\":[]}") && printed.contains("over\n"), "{printed}");
+        assert_eq!(printed.contains("denied by the guardrails"), denied, "{printed}");
+    }
+    let (code, printed) = read(&[], &args(&[call]), false).await;
+    assert_eq!(code, ExitCode::FAILURE, "{printed}");
+    assert!(printed.contains("nobody answered") && !printed.contains("over"), "{printed}");
+    let (code, printed) = read(&[], &ChatArgs { json: true, ..args(&[call]) }, false).await;
+    let end: Value = serde_json::from_str(printed.lines().last().unwrap()).unwrap();
+    assert_eq!((code, &end["data"]["questions"][0]["value"]["action_requests"][0]["name"]), (ExitCode::FAILURE, &json!("write_todos")));
 }
 
 #[tokio::test]

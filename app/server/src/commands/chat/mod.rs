@@ -2,16 +2,17 @@
 
 mod cards;
 mod input;
+mod questions;
 
 use std::io::{self, Write};
 use std::pin::pin;
 use std::process::ExitCode;
 
 use futures_util::StreamExt;
-use harness::client::{ChatOptions, Client, ClientError, Conversation};
+use harness::client::{ChatOptions, Client, ClientError, Conversation, Question};
 use harness::ids::{IdSource, ThreadId};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
 use crate::cli::ChatArgs;
@@ -42,6 +43,8 @@ pub enum Ended {
     Well,
     /// Without.
     Failed,
+    /// With a question of its own that nobody here answered.
+    Asked,
     /// The person had it stop.
     Stopped,
     /// The person would not wait for it to stop.
@@ -52,7 +55,7 @@ impl From<Ended> for ExitCode {
     fn from(ended: Ended) -> Self {
         match ended {
             Ended::Well => Self::SUCCESS,
-            Ended::Failed => Self::FAILURE,
+            Ended::Failed | Ended::Asked => Self::FAILURE,
             // As a shell says of a program that an interrupt ended.
             Ended::Stopped | Ended::AtOnce => Self::from(130),
         }
@@ -123,14 +126,44 @@ impl Chat<'_> {
     }
 
     async fn answer(&mut self, words: &str, options: &ChatOptions, json: bool, out: &mut dyn Write) -> anyhow::Result<Ended> {
-        match self.client.stream_with(words, &self.thread, options).await {
-            Ok(conversation) => self.follow(conversation, json, out).await,
-            Err(error) => told_of(&error, json, out),
+        let mut conversation = self.client.stream_with(words, &self.thread, options).await;
+        loop {
+            let (ended, open) = match conversation {
+                Ok(conversation) => self.follow(conversation, json, out).await?,
+                Err(error) => return told_of(&error, json, out),
+            };
+            if open.is_empty() || ended != Ended::Well {
+                return Ok(ended);
+            }
+            // A program has read the questions in the last event.
+            let answers = if json { None } else { self.ask(&open, out).await? };
+            let Some(answers) = answers else { return Ok(Ended::Asked) };
+            conversation = self.client.resume_with(answers, &self.thread, options).await;
         }
     }
 
-    /// Shows a conversation to its end, and stops it when the person wants that. Who wants it twice is not kept waiting.
-    async fn follow(&mut self, mut conversation: Conversation, json: bool, out: &mut dyn Write) -> anyhow::Result<Ended> {
+    /// Asks the person what the run asks; nothing when nobody answers.
+    async fn ask(&mut self, open: &[Question], out: &mut dyn Write) -> anyhow::Result<Option<Value>> {
+        let mut answers = Map::new();
+        for question in open {
+            let is_decision = questions::show(question, out)?;
+            let line = tokio::select! {
+                line = self.lines.recv() => line,
+                Some(()) = self.stops.recv() => None,
+            };
+            let Some(line) = line else {
+                writeln!(out, "\nnobody answered, so nothing was done; `deerflow chat` without a message asks you")?;
+                return Ok(None);
+            };
+            answers.insert(question.id.clone(), questions::read(&line, is_decision));
+        }
+        Ok(Some(answers.into()))
+    }
+
+    /// Shows a conversation to its end, and stops it when the person wants that. Who wants it twice is not kept waiting. What it asks
+    /// at its end is left to be answered.
+    async fn follow(&mut self, mut conversation: Conversation, json: bool, out: &mut dyn Write) -> anyhow::Result<(Ended, Vec<Question>)> {
+        let mut open = Vec::new();
         let (thread, run) = (conversation.thread_id.clone(), conversation.run_id.clone());
         let mut cards = Cards::new(self.watched);
         let client = self.client.clone();
@@ -142,7 +175,7 @@ impl Chat<'_> {
                 Some(()) = self.stops.recv() => {
                     if stopped {
                         cards.end(out)?;
-                        return Ok(Ended::AtOnce);
+                        return Ok((Ended::AtOnce, open));
                     }
                     stopped = true;
                     continue;
@@ -158,6 +191,7 @@ impl Chat<'_> {
             };
             match event {
                 Some(Ok(event)) => {
+                    open.extend(event.questions());
                     let shown = if json { line_of(&event, out) } else { cards.show(&event, out) };
                     if let Err(error) = shown {
                         // Nobody reads any more: the run is for nobody.
@@ -167,11 +201,11 @@ impl Chat<'_> {
                 }
                 Some(Err(error)) => {
                     cards.end(out)?;
-                    return told_of(&error, json, out);
+                    return Ok((told_of(&error, json, out)?, open));
                 }
                 None => {
                     cards.end(out)?;
-                    return Ok(if stopped { Ended::Stopped } else { Ended::Well });
+                    return Ok((if stopped { Ended::Stopped } else { Ended::Well }, open));
                 }
             }
         }

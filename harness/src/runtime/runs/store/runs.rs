@@ -205,14 +205,20 @@ pub trait RunCommitStore: Send + Sync + std::fmt::Debug {
 }
 
 /// Which runs to list.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct RunListQuery {
-    /// At most this many.
+    /// At most this many; a hundred when nobody says.
     pub limit: usize,
     /// Skip this many.
     pub offset: usize,
     /// Only in this status, as clients see it: `starting` counts as `pending`.
     pub status: Option<RunStatus>,
+}
+
+impl Default for RunListQuery {
+    fn default() -> Self {
+        Self { limit: 100, offset: 0, status: None }
+    }
 }
 
 /// Reads runs. Whose is said by [`Owner`].

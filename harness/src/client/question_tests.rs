@@ -1,0 +1,106 @@
+//! Calls that a person has to allow, and runs that somebody stops: neither passes for an answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use serde_json::{Map, Value, json};
+
+use super::*;
+use crate::agents::{AgentBuilder, StaticResolver};
+use crate::config::GuardrailProviderConfig;
+use crate::ids::ThreadId;
+use crate::messages::Content;
+use crate::middlewares::guardrail::{GuardrailMiddleware, policy_of};
+use crate::models::ScriptedModel;
+use crate::runtime::memory::runtime_in_memory;
+use crate::runtime::runs::{RunLimits, RunsFacade};
+use crate::runtime::stream_bridge::ResumeFrom;
+use crate::tools::builtins::WriteTodos;
+
+const ONE: &str = r#"[[tool:write_todos {"todos":[]}]] then say done"#;
+const TWO: &str = r#"[[tools:[{"name":"write_todos","args":{"todos":[]}},{"name":"write_todos","args":{"todos":[]}}]]] then say done"#;
+
+/// A client of an agent whose every call needs a yes.
+fn client() -> Client {
+    let section: GuardrailProviderConfig = serde_json::from_value(json!({"use": "rules", "config": {"default": "ask"}})).unwrap();
+    let guard = GuardrailMiddleware::new(policy_of(Some(&section)), true, None);
+    let agent = AgentBuilder::new(Arc::new(ScriptedModel::default())).tool(WriteTodos).middleware(guard).build();
+    let parts = runtime_in_memory(Arc::new(StaticResolver::new().with_agent("guarded", agent))).unwrap();
+    Client::new(Arc::new(RunsFacade::new(parts, RunLimits::default()))).assistant("guarded")
+}
+
+async fn told(conversation: Conversation) -> Vec<StreamEvent> {
+    conversation.map(|event| event.unwrap()).collect().await
+}
+
+/// The results of calls that these events tell of.
+fn results(events: &[StreamEvent]) -> Vec<String> {
+    let results = events.iter().filter(|event| event.kind == EventKind::MessagesTuple && event.data["type"] == "tool");
+    results.map(|event| Content::text_in(&event.data["content"])).collect()
+}
+
+#[tokio::test]
+async fn a_call_that_needs_a_yes_is_made_after_one_and_not_after_anything_else() {
+    for (answer, wanted) in [
+        (json!(true), "The todo list"),
+        (json!({"decisions": [{"type": "approve"}]}), "The todo list"),
+        (json!({"decisions": [{"type": "reject"}]}), "Error: the call of write_todos was denied"),
+        (json!("yes"), "Error: the call of write_todos was denied"),
+    ] {
+        let (client, thread) = (client(), ThreadId::parse("t").unwrap());
+        let asked = told(client.stream(ONE, &thread).await.unwrap()).await;
+        let end = asked.last().unwrap();
+        let questions = end.questions();
+        assert_eq!((results(&asked).len(), questions.len(), &end.data["status"]), (0, 1, &json!("success")));
+        assert_eq!(questions[0].value["action_requests"][0]["name"], "write_todos");
+        let done = told(client.resume(answer.clone(), &thread).await.unwrap()).await;
+        assert!(results(&done)[0].starts_with(wanted), "{answer}: {:?}", results(&done));
+        let end = done.last().unwrap();
+        assert_eq!((end.data.get("questions"), &end.data["status"]), (None, &json!("success")));
+    }
+}
+
+#[tokio::test]
+async fn several_questions_are_answered_by_their_ids_and_the_rest_stays_open() {
+    let (client, thread) = (client(), ThreadId::parse("t").unwrap());
+    let Err(ClientError::Asked { said, questions }) = client.chat(TWO, &thread).await else { panic!("nothing is asked") };
+    assert_eq!((said.as_str(), questions.len()), ("", 2));
+    let half = told(client.resume(json!({ questions[0].id.as_str(): true }), &thread).await.unwrap()).await;
+    assert_eq!(half.last().unwrap().questions(), questions[1..]);
+    let rest: Map<String, Value> = questions[1..].iter().map(|question| (question.id.clone(), json!(false))).collect();
+    let done = told(client.resume(rest.into(), &thread).await.unwrap()).await;
+    let results = results(&done);
+    assert_eq!(results.iter().filter(|result| result.contains("approval.rejected")).count(), 1, "{results:?}");
+    assert!(done.last().unwrap().questions().is_empty());
+}
+
+#[tokio::test]
+async fn one_answer_for_several_questions_fails_and_an_unknown_thread_has_none_to_answer() {
+    let (client, thread) = (client(), ThreadId::parse("t").unwrap());
+    told(client.stream(TWO, &thread).await.unwrap()).await;
+    let refused = client.resume(json!(true), &thread).await.unwrap().collect::<Vec<_>>().await.pop();
+    assert!(matches!(&refused, Some(Err(ClientError::Failed { message, .. })) if message.contains("2 questions")), "{refused:?}");
+    let unknown = client.resume(json!(true), &ThreadId::parse("nowhere").unwrap()).await;
+    assert!(matches!(unknown, Err(ClientError::Run(_))), "{unknown:?}");
+}
+
+#[tokio::test]
+async fn a_cancelled_run_is_no_answer_and_its_end_says_so() {
+    let (client, thread) = (client(), ThreadId::parse("t").unwrap());
+    let stopping = async {
+        let run = loop {
+            match client.runs().unfinished_runs(Some(&thread)).await.unwrap().pop() {
+                Some(run) => break run.run_id,
+                None => tokio::task::yield_now().await,
+            }
+        };
+        let watched = client.runs().join_stream(Some(&thread), &run, ResumeFrom::Start, Duration::from_secs(60)).await.unwrap();
+        client.cancel(&thread, &run).await.unwrap();
+        told(Conversation::of(watched)).await
+    };
+    let (answer, events) = tokio::join!(client.chat("[[slow 1000x20ms]] then say a long story", &thread), stopping);
+    assert!(matches!(answer, Err(ClientError::Cancelled { .. })), "{answer:?}");
+    let end = events.last().unwrap();
+    assert!(end.is_cancelled() && end.data["status"] == "interrupted", "{end:?}");
+}
