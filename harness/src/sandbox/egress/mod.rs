@@ -6,7 +6,8 @@
 //! the same proxy.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::io;
+use std::path::Path;
 
 #[cfg(feature = "http")]
 mod head;
@@ -18,13 +19,19 @@ mod tunnel;
 #[cfg(feature = "http")]
 pub use proxy::{EgressProxy, ProxyLimits};
 
-/// A proxy of this process, for as long as it is held.
+/// A proxy of this process.
 pub trait WayOut: fmt::Debug + Send + Sync + 'static {
-    /// The Unix socket at which it takes HTTP proxy requests.
-    fn socket(&self) -> PathBuf;
+    /// A way for one command, that no other has a part in.
+    fn open(&self) -> io::Result<Box<dyn Way>>;
 
     /// Which hosts it leads to, as a list that a model reads.
     fn hosts(&self) -> String;
+}
+
+/// The way of one command. Dropped, it is closed, with all that is open on it.
+pub trait Way: fmt::Debug + Send + Sync + 'static {
+    /// The Unix socket at which HTTP proxy requests are taken.
+    fn socket(&self) -> &Path;
 }
 
 /// The port of a sandbox' loopback that leads to the proxy.
