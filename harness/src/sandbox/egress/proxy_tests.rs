@@ -38,14 +38,18 @@ async fn host(tasks: &Tasks) -> Host {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let (port, callers) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
     let seen = callers.clone();
+    let spawner = tasks.clone();
     let serving = async move {
         loop {
             let (mut caller, _) = listener.accept().await.unwrap();
             seen.fetch_add(1, Ordering::SeqCst);
-            let mut said = Vec::new();
-            while !said.ends_with(b"\r\n\r\n") && caller.read_buf(&mut said).await.unwrap() > 0 {}
-            let text = format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nyou said: {}", String::from_utf8_lossy(&said));
-            caller.write_all(text.as_bytes()).await.unwrap();
+            spawner.spawn(TaskKind::Service, "caller", async move {
+                let mut said = Vec::new();
+                while !said.ends_with(b"\r\n\r\n") && caller.read_buf(&mut said).await.unwrap() > 0 {}
+                let text = format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nyou said: {}", String::from_utf8_lossy(&said));
+                // Who went away does not hear it.
+                let _heard = caller.write_all(text.as_bytes()).await;
+            });
         }
     };
     tasks.spawn(TaskKind::Service, "host", serving);
