@@ -241,7 +241,8 @@ async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> i
     }
 }
 
-fn code_of(status: ExitStatus) -> i32 {
+/// As a shell tells how a program ended.
+pub(super) fn code_of(status: ExitStatus) -> i32 {
     status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
 }
 

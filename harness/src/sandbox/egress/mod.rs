@@ -1,6 +1,6 @@
 //! The way out of a sandbox that has one: a proxy of this process, at a socket that is all of the outside a command can reach.
 //!
-//! A command's network namespace stays empty. Inside, a [relay](relay) carries connections of a port of its own loopback to a Unix
+//! A command's network namespace stays empty. Inside, a relay carries connections of a port of its own loopback to a Unix
 //! socket; at the other end the [`EgressProxy`] reads which host is meant, asks its rules, looks the name up itself and connects to
 //! what was judged. So there is nothing to evade: no name is looked up inside, no datagram leaves, and who goes past the relay meets
 //! the same proxy.
@@ -13,7 +13,7 @@ use std::path::Path;
 mod head;
 #[cfg(feature = "http")]
 mod proxy;
-pub mod relay;
+pub(crate) mod relay;
 mod tunnel;
 
 #[cfg(feature = "http")]
@@ -38,14 +38,11 @@ pub trait Way: fmt::Debug + Send + Sync + 'static {
 pub const PROXY_PORT: u16 = 47_128;
 
 /// The variables by which programs find the proxy.
-pub fn variables() -> impl Iterator<Item = (&'static str, String)> {
-    let proxy = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"];
-    let own = ["no_proxy", "NO_PROXY"];
-    let address = || format!("http://127.0.0.1:{PROXY_PORT}");
-    proxy
-        .into_iter()
-        .map(move |name| (name, address()))
-        .chain(own.map(|name| (name, "localhost,127.0.0.1,::1".to_owned())))
-        // Node looks at the others only when it is told to.
-        .chain([("NODE_USE_ENV_PROXY", "1".to_owned())])
+pub fn variables() -> Vec<(&'static str, String)> {
+    let address = format!("http://127.0.0.1:{PROXY_PORT}");
+    let own = "localhost,127.0.0.1,::1";
+    let mut all: Vec<_> = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"].map(|name| (name, address.clone())).into();
+    // Node looks at the others only when it is told to.
+    all.extend([("no_proxy", own.to_owned()), ("NO_PROXY", own.to_owned()), ("NODE_USE_ENV_PROXY", "1".to_owned())]);
+    all
 }
