@@ -60,7 +60,10 @@ impl Telling {
                 let id = message["id"].as_str()?.to_owned();
                 self.texts.entry(id.clone()).or_default().push_str(&Content::text_in(&message["content"]));
                 self.count(&id, &message);
-                grow(self.extras.entry(id.clone()).or_default(), &message["additional_kwargs"]);
+                // Most tokens have none.
+                if message["additional_kwargs"].as_object().is_some_and(|extras| !extras.is_empty()) {
+                    grow(self.extras.entry(id.clone()).or_default(), &message["additional_kwargs"]);
+                }
                 piece_of(&id, &message)
             }
             _ => self.message(&message),

@@ -1,6 +1,10 @@
 //! Which addresses belong to the public internet.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+
+/// Addresses of documentation, which no machine has.
+const NOBODYS_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+const NOBODYS_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
 
 /// Whether `address` is one that anybody on the internet could call: not of this machine, its network, or a reserved range.
 pub fn is_public(address: IpAddr) -> bool {
@@ -11,6 +15,13 @@ pub fn is_public(address: IpAddr) -> bool {
             None => is_public_v6(address),
         },
     }
+}
+
+/// Whether this machine has the address itself. It is asked by taking a port there, which no other machine's address lets it.
+pub fn is_own(address: IpAddr) -> bool {
+    let is_ours = |address: IpAddr| UdpSocket::bind((address, 0)).is_ok();
+    // Machines that stand in for others may take any address: then this tells nothing.
+    is_ours(address) && !is_ours(if address.is_ipv4() { NOBODYS_V4 } else { NOBODYS_V6 })
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
@@ -59,6 +70,14 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_loopback_is_this_machines_own_and_the_rest_of_the_world_is_not() {
+        assert!(is_own("127.0.0.1".parse().unwrap()));
+        for other in ["8.8.8.8", "192.0.2.7", "2606:4700::1111"] {
+            assert!(!is_own(other.parse().unwrap()), "{other}");
+        }
+    }
 
     #[test]
     fn the_public_and_the_rest() {

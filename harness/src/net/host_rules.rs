@@ -137,11 +137,15 @@ impl HostRules {
         if found.is_empty() {
             return Err(Denied::Unknown(target.clone()));
         }
-        let may = |address: &IpAddr| {
-            let listed = |entry: &Entry| entry.ports.include(target.port) && entry.hosts.has(*address);
-            is_public(*address) || self.entries.iter().flatten().any(listed)
-        };
+        let may = |address: &IpAddr| is_public(*address) || self.lists(*address, target.port);
         if found.iter().all(may) { Ok(found) } else { Err(Denied::Private(target.clone())) }
+    }
+}
+
+impl HostRules {
+    /// Whether this very address is listed, by itself or by its network.
+    pub fn lists(&self, address: IpAddr, port: u16) -> bool {
+        self.entries.iter().flatten().any(|entry| entry.ports.include(port) && entry.hosts.has(address))
     }
 }
 
@@ -164,7 +168,7 @@ impl Entry {
             (None, None) => {
                 let bracketed = if host.parse::<std::net::Ipv6Addr>().is_ok() { format!("[{host}]") } else { host.to_owned() };
                 let host = read_host(&bracketed)?;
-                match host.parse::<IpAddr>() {
+                match host.parse::<IpAddr>().map(|address| address.to_canonical()) {
                     Ok(address) => Hosts::Network(address, if address.is_ipv4() { 32 } else { 128 }),
                     Err(_) => Hosts::Name(host),
                 }

@@ -9,7 +9,7 @@ mod client;
 mod egress;
 mod host_rules;
 
-pub use address::is_public;
+pub use address::{is_own, is_public};
 pub use client::{GuardedClient, Lookup, SystemLookup, forbidden};
 pub use egress::{Egress, Forbidden, Ports};
 pub use host_rules::{BadEntry, Denied, HostRules, Target};

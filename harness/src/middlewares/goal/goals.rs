@@ -90,9 +90,13 @@ impl Goals<'_> {
     /// # Errors
     /// When a store fails.
     pub async fn get(&self, thread: &ThreadId) -> Result<GoalView, GoalError> {
-        let known = self.threads.status(self.user, thread).await?;
-        let snapshot = if known.is_some() { self.checkpoints.get(thread, None).await? } else { None };
-        Ok(GoalView { goal: snapshot.and_then(|snapshot| Goal::of(&snapshot.state)) })
+        let goal = if self.threads.status(self.user, thread).await?.is_some() { self.kept(thread).await? } else { None };
+        Ok(GoalView { goal })
+    }
+
+    /// The goal in the newest state of a thread.
+    async fn kept(&self, thread: &ThreadId) -> Result<Option<Goal>, GoalError> {
+        Ok(self.checkpoints.get(thread, None).await?.and_then(|snapshot| Goal::of(&snapshot.state)))
     }
 
     /// Sets the goal of a thread, also before its first message, when there is no thread yet. The agent is sent on at most `most`
@@ -116,8 +120,8 @@ impl Goals<'_> {
     /// # Errors
     /// [`GoalError::Busy`], and when a store fails.
     pub async fn clear(&self, thread: &ThreadId) -> Result<GoalView, GoalError> {
-        if self.get(thread).await?.goal.is_some()
-            && let Some(status) = self.threads.status(self.user, thread).await?
+        if let Some(status) = self.threads.status(self.user, thread).await?
+            && self.kept(thread).await?.is_some()
         {
             self.write(thread, status, None).await?;
         }

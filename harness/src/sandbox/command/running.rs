@@ -18,6 +18,7 @@ use tokio::time::sleep;
 use tokio::time::{Instant, sleep_until};
 
 use super::{CommandEnd, CommandOutput, Pipe};
+use crate::sandbox::egress::Way;
 
 /// How long the pipes of an ended command are listened to: something it left behind may hold them open.
 const AFTERMATH: Duration = Duration::from_millis(200);
@@ -37,17 +38,25 @@ pub(super) struct Running {
     group: Option<Pid>,
     /// Our end of the socket at which it asks whether this process lives.
     lifeline: Option<UnixStream>,
+    /// Closed with it.
+    _way: Option<Box<dyn Way>>,
 }
 
 impl Running {
     pub(super) fn group(child: Child) -> Self {
         let group = child.id().and_then(pid);
-        Self { child, group, lifeline: None }
+        Self { child, group, lifeline: None, _way: None }
     }
 
     /// One that does not begin before it is told at this socket, where it asks, that it is still followed.
     pub(super) fn asking_at(mut self, lifeline: UnixStream) -> Self {
         self.lifeline = Some(lifeline);
+        self
+    }
+
+    /// One that has this way out.
+    pub(super) fn with(mut self, way: Option<Box<dyn Way>>) -> Self {
+        self._way = way;
         self
     }
 
@@ -232,7 +241,8 @@ async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> i
     }
 }
 
-fn code_of(status: ExitStatus) -> i32 {
+/// As a shell tells how a program ended.
+pub(super) fn code_of(status: ExitStatus) -> i32 {
     status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
 }
 

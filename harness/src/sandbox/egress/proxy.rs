@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixListener as StdListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -15,18 +16,16 @@ use tokio::net::{TcpStream, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::WayOut;
 use super::head::{self, Asked, BadHead};
 use super::tunnel::carry;
-use crate::net::{Denied, HostRules, Lookup, Target};
+use super::{Way, WayOut};
+use crate::net::{Denied, HostRules, Lookup, Target, is_own};
 use crate::runtime::tasks::{TaskKind, Tasks};
 
-/// The file of the socket.
-const SOCKET: &str = "proxy";
-/// How many hosts that were refused are remembered, so that each is told of once.
-const MOST_TOLD: usize = 1_000;
+/// How many hosts that were refused are told of for each command.
+const MOST_TOLD: usize = 20;
 
-/// What clients of the proxy are given.
+/// What one command is given.
 #[derive(Debug, Clone, Copy)]
 pub struct ProxyLimits {
     /// Connections at once; others wait.
@@ -37,20 +36,23 @@ pub struct ProxyLimits {
     pub head: Duration,
     /// How long a host may take to accept a connection, at each of its addresses.
     pub connect: Duration,
+    /// How long all of that may take.
+    pub connect_at_all: Duration,
 }
 
 impl Default for ProxyLimits {
     fn default() -> Self {
-        Self { connections: 256, head_bytes: 16 * 1024, head: Duration::from_secs(10), connect: Duration::from_secs(10) }
+        let (head, connect, connect_at_all) = (Duration::from_secs(10), Duration::from_secs(10), Duration::from_secs(30));
+        Self { connections: 64, head_bytes: 16 * 1024, head, connect, connect_at_all }
     }
 }
 
-/// Connects those who come to its socket with the hosts that its rules allow, until it is dropped.
+/// Connects commands with the hosts that its rules allow.
 #[derive(Debug)]
 pub struct EgressProxy {
     folder: tempfile::TempDir,
-    hosts: String,
-    tasks: Tasks,
+    ways: AtomicU64,
+    proxy: Arc<Proxy>,
 }
 
 #[derive(Debug)]
@@ -58,7 +60,21 @@ struct Proxy {
     rules: HostRules,
     lookup: Arc<dyn Lookup>,
     limits: ProxyLimits,
-    told: Mutex<HashSet<String>>,
+}
+
+/// The way of one command, until it is dropped.
+#[derive(Debug)]
+struct OpenWay {
+    socket: PathBuf,
+    tasks: Tasks,
+}
+
+/// A connection of a command.
+#[derive(Debug, Clone)]
+struct Serving {
+    proxy: Arc<Proxy>,
+    /// The hosts that the command was kept from, as far as they were told.
+    told: Arc<Mutex<HashSet<String>>>,
 }
 
 /// What a client is answered instead of a connection.
@@ -75,67 +91,78 @@ enum Refusal {
 }
 
 impl EgressProxy {
-    /// A proxy at a socket of its own beneath `folder`. Needs a runtime.
-    pub fn start(folder: &Path, rules: HostRules, lookup: Arc<dyn Lookup>, limits: ProxyLimits) -> io::Result<Self> {
+    /// A proxy whose sockets lie beneath `folder`.
+    pub fn new(folder: &Path, rules: HostRules, lookup: Arc<dyn Lookup>, limits: ProxyLimits) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         // Another process may have the same folder.
         let folder = tempfile::Builder::new().prefix("egress-").tempdir_in(folder)?;
-        let listener = bind(folder.path())?;
-        let hosts = rules.to_string();
-        let proxy = Arc::new(Proxy { rules, lookup, limits, told: Mutex::default() });
-        let (tasks, connections) = (Tasks::new(), Arc::new(Semaphore::new(limits.connections)));
-        let (spawner, stopped) = (tasks.clone(), tasks.token().clone());
-        tasks.spawn(TaskKind::Service, "egress-proxy", async move {
-            let serving = async {
-                loop {
-                    let Ok(place) = connections.clone().acquire_owned().await else { return };
-                    // Without descriptors for the moment: clients wait.
-                    let Ok((client, _)) = listener.accept().await else {
-                        tokio::time::sleep(Duration::from_millis(50)).await;
-                        continue;
-                    };
-                    let (proxy, stopped) = (proxy.clone(), spawner.token().clone());
-                    spawner.spawn(TaskKind::Service, "egress-connection", async move {
-                        let _place = place;
-                        // Broken connections are their ends' affair.
-                        let _ended = stopped.run_until_cancelled(proxy.serve(client)).await;
-                    });
-                }
-            };
-            stopped.run_until_cancelled(serving).await;
-        });
-        Ok(Self { folder, hosts, tasks })
+        Ok(Self { folder, ways: AtomicU64::new(0), proxy: Arc::new(Proxy { rules, lookup, limits }) })
     }
 }
 
 impl WayOut for EgressProxy {
-    fn socket(&self) -> PathBuf {
-        self.folder.path().join(SOCKET)
+    /// Needs a runtime.
+    fn open(&self) -> io::Result<Box<dyn Way>> {
+        let name = self.ways.fetch_add(1, Ordering::Relaxed).to_string();
+        let listener = bind(self.folder.path(), &name)?;
+        let tasks = Tasks::new();
+        let (spawner, serving) = (tasks.clone(), Serving { proxy: self.proxy.clone(), told: Arc::default() });
+        tasks.spawn(TaskKind::Service, "egress-way", async move {
+            let stopped = spawner.token().clone();
+            stopped.run_until_cancelled(accept(listener, &serving, &spawner)).await;
+        });
+        Ok(Box::new(OpenWay { socket: self.folder.path().join(name), tasks }))
     }
 
     fn hosts(&self) -> String {
-        self.hosts.clone()
+        self.proxy.rules.to_string()
     }
 }
 
-impl Drop for EgressProxy {
+impl Way for OpenWay {
+    fn socket(&self) -> &Path {
+        &self.socket
+    }
+}
+
+impl Drop for OpenWay {
     fn drop(&mut self) {
         self.tasks.token().cancel();
+        // The whole folder may be gone already.
+        let _gone = std::fs::remove_file(&self.socket);
+    }
+}
+
+/// Serves all who come, so many at a time.
+async fn accept(listener: UnixListener, serving: &Serving, tasks: &Tasks) {
+    let places = Arc::new(Semaphore::new(serving.proxy.limits.connections));
+    while let Ok(place) = places.clone().acquire_owned().await {
+        let Ok((client, _)) = listener.accept().await else {
+            // Without descriptors for the moment: clients wait.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let (serving, stopped) = (serving.clone(), tasks.token().clone());
+        tasks.spawn(TaskKind::Service, "egress-connection", async move {
+            let _place = place;
+            // Broken connections are their ends' affair.
+            let _ended = stopped.run_until_cancelled(serving.serve(client)).await;
+        });
     }
 }
 
 /// By way of the folder's descriptor: the address of a socket is shorter than a path may be.
-fn bind(folder: &Path) -> io::Result<UnixListener> {
+fn bind(folder: &Path, name: &str) -> io::Result<UnixListener> {
     let opened = std::fs::File::open(folder)?;
-    let listener = StdListener::bind(format!("/proc/self/fd/{}/{SOCKET}", opened.as_raw_fd()))?;
+    let listener = StdListener::bind(format!("/proc/self/fd/{}/{name}", opened.as_raw_fd()))?;
     listener.set_nonblocking(true)?;
     UnixListener::from_std(listener)
 }
 
-impl Proxy {
+impl Serving {
     async fn serve(&self, mut client: UnixStream) -> io::Result<()> {
         let mut bytes = Vec::new();
-        let connected = match timeout(self.limits.head, self.head(&mut client, &mut bytes)).await {
+        let connected = match timeout(self.proxy.limits.head, self.head(&mut client, &mut bytes)).await {
             Err(_late) => return Ok(()),
             Ok(Err(error)) => return Err(error),
             Ok(Ok(None)) => return Ok(()),
@@ -169,7 +196,7 @@ impl Proxy {
             bytes.extend_from_slice(&piece[..read]);
             match head::read(bytes) {
                 Ok(Some(asked)) => return Ok(Some(Ok(asked))),
-                Ok(None) if bytes.len() >= self.limits.head_bytes => return Ok(Some(Err(Refusal::TooLong))),
+                Ok(None) if bytes.len() >= self.proxy.limits.head_bytes => return Ok(Some(Err(Refusal::TooLong))),
                 Ok(None) => {}
                 Err(bad) => return Ok(Some(Err(bad.into()))),
             }
@@ -178,16 +205,31 @@ impl Proxy {
 
     async fn connect(&self, asked: &Asked) -> Result<TcpStream, Refusal> {
         let usual = asked.passed_on.is_some().then_some(80);
-        let (target, addresses) = self.judged(asked, usual).await.inspect_err(|denied| self.tell(denied))?;
+        let (target, addresses) = self.proxy.judged(asked, usual).await.inspect_err(|denied| self.tell(denied))?;
+        let connected = timeout(self.proxy.limits.connect_at_all, self.proxy.first_of(&addresses, target.port)).await;
+        connected.unwrap_or_else(|_late| Err(io::ErrorKind::TimedOut.into())).map_err(|error| Refusal::Unreachable(target, error))
+    }
+
+    fn tell(&self, denied: &Denied) {
+        let mut told = self.told.lock();
+        if told.len() < MOST_TOLD && told.insert(denied.to_string()) {
+            tracing::warn!(%denied, "a sandboxed command was kept from a host");
+        }
+    }
+}
+
+impl Proxy {
+    /// Connects to the first address that accepts.
+    async fn first_of(&self, addresses: &[IpAddr], port: u16) -> io::Result<TcpStream> {
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
         for address in addresses {
-            match timeout(self.limits.connect, TcpStream::connect(SocketAddr::new(address, target.port))).await {
+            match timeout(self.limits.connect, TcpStream::connect(SocketAddr::new(*address, port))).await {
                 Ok(Ok(host)) => return Ok(host),
                 Ok(Err(error)) => last = error,
                 Err(_late) => last = io::ErrorKind::TimedOut.into(),
             }
         }
-        Err(Refusal::Unreachable(target, last))
+        Err(last)
     }
 
     async fn judged(&self, asked: &Asked, usual: Option<u16>) -> Result<(Target, Vec<IpAddr>), Denied> {
@@ -196,14 +238,12 @@ impl Proxy {
             Some(address) => vec![address],
             None => self.lookup.lookup(&target.host).await,
         };
-        Ok((target.clone(), self.rules.judge(&target, found)?))
-    }
-
-    fn tell(&self, denied: &Denied) {
-        let mut told = self.told.lock();
-        if told.len() < MOST_TOLD && told.insert(denied.to_string()) {
-            tracing::warn!(%denied, "a sandboxed command was kept from a host");
+        let addresses = self.rules.judge(&target, found)?;
+        // A machine's own public address leads to all that it serves to itself.
+        if addresses.iter().any(|address| is_own(*address) && !self.rules.lists(*address, target.port)) {
+            return Err(Denied::Private(target));
         }
+        Ok((target, addresses))
     }
 }
 

@@ -38,14 +38,18 @@ async fn host(tasks: &Tasks) -> Host {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let (port, callers) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
     let seen = callers.clone();
+    let spawner = tasks.clone();
     let serving = async move {
         loop {
             let (mut caller, _) = listener.accept().await.unwrap();
             seen.fetch_add(1, Ordering::SeqCst);
-            let mut said = Vec::new();
-            while !said.ends_with(b"\r\n\r\n") && caller.read_buf(&mut said).await.unwrap() > 0 {}
-            let text = format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nyou said: {}", String::from_utf8_lossy(&said));
-            caller.write_all(text.as_bytes()).await.unwrap();
+            spawner.spawn(TaskKind::Service, "caller", async move {
+                let mut said = Vec::new();
+                while !said.ends_with(b"\r\n\r\n") && caller.read_buf(&mut said).await.unwrap() > 0 {}
+                let text = format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nyou said: {}", String::from_utf8_lossy(&said));
+                // Who went away does not hear it.
+                let _heard = caller.write_all(text.as_bytes()).await;
+            });
         }
     };
     tasks.spawn(TaskKind::Service, "host", serving);
@@ -55,6 +59,7 @@ async fn host(tasks: &Tasks) -> Host {
 struct Scene {
     _folder: tempfile::TempDir,
     proxy: EgressProxy,
+    way: Box<dyn Way>,
     host: Host,
     _tasks: Tasks,
 }
@@ -63,14 +68,15 @@ async fn scene(rules: impl FnOnce(u16) -> Vec<String>, lookup: Arc<dyn Lookup>, 
     let (folder, tasks) = (tempfile::tempdir().unwrap(), Tasks::new());
     let host = host(&tasks).await;
     let rules = HostRules::only(rules(host.port)).unwrap();
-    let proxy = EgressProxy::start(folder.path(), rules, lookup, limits).unwrap();
-    Scene { _folder: folder, proxy, host, _tasks: tasks }
+    let proxy = EgressProxy::new(folder.path(), rules, lookup, limits).unwrap();
+    let way = proxy.open().unwrap();
+    Scene { _folder: folder, proxy, way, host, _tasks: tasks }
 }
 
 impl Scene {
     /// All that the proxy answers to this.
     async fn say(&self, text: &str) -> String {
-        let mut client = UnixStream::connect(self.proxy.socket()).await.unwrap();
+        let mut client = UnixStream::connect(self.way.socket()).await.unwrap();
         client.write_all(text.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
         client.read_to_end(&mut answer).await.unwrap();
@@ -165,12 +171,35 @@ async fn a_head_without_end_and_a_client_that_says_nothing_are_let_go() {
 }
 
 #[tokio::test]
-async fn its_socket_is_gone_with_it_wherever_it_lay() {
+async fn who_holds_all_places_of_a_command_holds_up_no_other_and_its_end_closes_them() {
+    let limits = ProxyLimits { connections: 2, ..ProxyLimits::default() };
+    let scene = scene(|port| vec![format!("127.0.0.1:{port}")], meaning(&[&[]]), limits).await;
+    let connect = format!("CONNECT 127.0.0.1:{} HTTP/1.1\r\n\r\n", scene.host.port);
+    let greedy = scene.proxy.open().unwrap();
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let mut client = UnixStream::connect(greedy.socket()).await.unwrap();
+        client.write_all(connect.as_bytes()).await.unwrap();
+        client.read_exact(&mut [0; 12]).await.unwrap();
+        held.push(client);
+    }
+    assert!(scene.say(&format!("{connect}hello\r\n\r\n")).await.ends_with("you said: hello\r\n\r\n"));
+    let socket = greedy.socket().to_owned();
+    drop(greedy);
+    for mut client in held {
+        client.read_to_end(&mut Vec::new()).await.unwrap();
+    }
+    assert!(!socket.exists() && UnixStream::connect(&socket).await.is_err());
+}
+
+#[tokio::test]
+async fn its_sockets_are_gone_with_it_wherever_they_lay() {
     let deep = tempfile::tempdir().unwrap();
     let folder = deep.path().join("a".repeat(200));
-    let proxy = EgressProxy::start(&folder, HostRules::any_public(), meaning(&[&[]]), ProxyLimits::default()).unwrap();
-    assert_eq!((proxy.hosts().as_str(), proxy.socket().exists()), ("public hosts", true));
-    let socket = proxy.socket();
-    drop(proxy);
-    assert!(!socket.exists());
+    let proxy = EgressProxy::new(&folder, HostRules::any_public(), meaning(&[&[]]), ProxyLimits::default()).unwrap();
+    let ways = [proxy.open().unwrap(), proxy.open().unwrap()];
+    assert!(ways[0].socket() != ways[1].socket() && ways.iter().all(|way| way.socket().exists()));
+    assert_eq!(proxy.hosts(), "public hosts");
+    drop((proxy, ways));
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
 }

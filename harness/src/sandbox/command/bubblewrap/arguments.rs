@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::BubblewrapOptions;
 use super::inner::{self, InnerProgram};
 use super::support::{self, Support};
+use crate::sandbox::egress::Way;
 use crate::sandbox::shelf::Shelf;
 use crate::sandbox::thread_dirs::ThreadDirs;
 use crate::sandbox::virtual_paths::{ACP_WORKSPACE, Root, SKILLS, USER_DATA};
@@ -123,9 +124,6 @@ impl SystemView {
         if let Some(inner) = &options.inner {
             view.add([Path::new("--ro-bind"), &inner.program, Path::new(inner::PROGRAM)]);
         }
-        if let Some(proxy) = options.network.way_out() {
-            view.add([Path::new("--ro-bind"), &proxy.socket(), Path::new(inner::PROXY)]);
-        }
         Self { arguments: view.0 }
     }
 }
@@ -147,6 +145,7 @@ pub(super) fn arguments(
     shelf: &Shelf,
     network: bool,
     userns_can_be_disabled: bool,
+    way: Option<&dyn Way>,
 ) -> Vec<OsString> {
     let mut all = Arguments::default();
     all.add(["--unshare-all", "--unshare-user", "--unshare-cgroup", "--uid", INNER_ID, "--gid", INNER_ID, "--hostname", "sandbox"]);
@@ -167,6 +166,9 @@ pub(super) fn arguments(
     for folder in shelf.folders() {
         // It may have been taken away since somebody looked.
         all.add([Path::new("--ro-bind-try"), &folder.host, &Path::new(SKILLS).join(folder.path.as_str())]);
+    }
+    if let Some(way) = way {
+        all.add([Path::new("--ro-bind"), way.socket(), Path::new(inner::PROXY)]);
     }
     all.add(["--remount-ro", "/", "--chdir", WORKSPACE]);
     all.0

@@ -6,11 +6,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 
 use super::write_lock;
+use crate::sandbox::command::running::code_of;
 use crate::sandbox::egress::relay;
 
 /// Where it lies inside.
@@ -76,13 +77,7 @@ fn beside_relay(socket: &Path, program: &OsStr, arguments: &[OsString]) -> Resul
             Err(error) = relay::run(listener, socket) => Err(error),
         }
     });
-    Ok(ExitCode::from(code(status?)))
-}
-
-/// As a shell tells how a program ended.
-fn code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+    Ok(ExitCode::from(u8::try_from(code_of(status?)).unwrap_or(1)))
 }
 
 fn read(arguments: impl IntoIterator<Item = OsString>) -> Asked {

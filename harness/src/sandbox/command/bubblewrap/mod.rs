@@ -114,7 +114,9 @@ impl BubblewrapCommandSandbox {
         let sizes = [limits.memory_bytes / 1024, limits.file_bytes / 1024, limits.open_files, limits.cpu_seconds];
         launch.args(sizes.map(|size| size.to_string())).args(cgroups).arg("--");
         let shares_network = self.options.network.is_shared();
-        launch.arg(&self.bwrap).args(arguments::arguments(&self.system, dirs, shelf, shares_network, self.userns_can_be_disabled));
+        let way = self.options.network.way_out().map(WayOut::open).transpose()?;
+        let no_userns = self.userns_can_be_disabled;
+        launch.arg(&self.bwrap).args(arguments::arguments(&self.system, dirs, shelf, shares_network, no_userns, way.as_deref()));
         launch.args(["--seccomp", "9", "--"]).args(arguments::first_program(&self.options));
         launch.args(["/bin/bash", "-c", BEGIN, "bash", &limits.processes.to_string(), command]);
         let (ours, lifeline) = StdUnixStream::pair()?;
@@ -122,7 +124,7 @@ impl BubblewrapCommandSandbox {
         launch.current_dir("/").process_group(0).stdin(OwnedFd::from(lifeline)).stdout(Stdio::piped()).stderr(Stdio::piped());
         let running = Running::group(self.spawner.spawn(launch).await?);
         ours.set_nonblocking(true)?;
-        Ok(running.asking_at(UnixStream::from_std(ours)?))
+        Ok(running.asking_at(UnixStream::from_std(ours)?).with(way))
     }
 }
 
