@@ -9,10 +9,11 @@ use deerflow_tests::scripted_openai::ScriptedOpenAi;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResponse, CallToolResult, ClientRequest, LoggingLevel, LoggingMessageNotificationParam,
+    CallToolRequest, CallToolRequestParams, CallToolResponse, CallToolResult, ClientConfig, ClientRequest, ElicitRequestParams,
+    ElicitResult, ElicitationAction, ElicitationCapability, ErrorData, LoggingLevel, LoggingMessageNotificationParam,
     ProgressNotificationParam, SetLevelRequestParams,
 };
-use rmcp::service::{NotificationContext, PeerRequestOptions, RequestHandle, RunningService};
+use rmcp::service::{NotificationContext, PeerRequestOptions, RequestContext, RequestHandle, RunningService};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ClientHandler, RoleClient, serve_client};
 use serde_json::{Value, json};
@@ -36,10 +37,18 @@ struct Server {
     model: ScriptedOpenAi,
 }
 
+/// Calls of `write_todos` need a person's yes.
+const GUARDED: &str =
+    "guardrails: { enabled: true, provider: { use: rules, config: { rules: [{ tools: [write_todos], action: ask }] } } }\n";
+
 impl Server {
     async fn start() -> Self {
+        Self::configured("").await
+    }
+
+    async fn configured(sections: &str) -> Self {
         let (model, home) = (strict_model().await, tempfile::tempdir().expect("a home"));
-        std::fs::write(home.path().join("config.yaml"), config(&model.base_url, "")).expect("written");
+        std::fs::write(home.path().join("config.yaml"), config(&model.base_url, sections)).expect("written");
         let child = run(&home);
         Self { child, home, model }
     }
@@ -51,12 +60,19 @@ impl Server {
     }
 
     async fn client(&mut self) -> (Client, Heard) {
+        self.client_of(None).await
+    }
+
+    /// A client whose person answers each form with this, or cannot be asked.
+    async fn client_of(&mut self, person: Option<ElicitResult>) -> (Client, Heard) {
         let (input, output) = (self.child.stdin.take().expect("input"), self.child.stdout.take().expect("output"));
         let (progress, progressed) = mpsc::unbounded_channel();
         let (logs, logged) = mpsc::unbounded_channel();
         let link = AsyncRwTransport::new_client(output, input);
-        let client = timeout(PATIENCE, serve_client(Ears { progress, logs }, link)).await.expect("in time").expect("greeted");
-        (Client(client), Heard { progressed, logged })
+        let (forms, asked) = mpsc::unbounded_channel();
+        let ears = Ears { progress, logs, person, forms };
+        let client = timeout(PATIENCE, serve_client(ears, link)).await.expect("in time").expect("greeted");
+        (Client(client), Heard { progressed, logged, asked })
     }
 
     /// The streams as they are, for what no decent client says.
@@ -67,27 +83,48 @@ impl Server {
 }
 
 fn run(home: &TempDir) -> Child {
-    Command::new(deerflow_binary().expect("binary"))
-        .args(["mcp", "--config"])
+    let mut command = command(home, &["mcp", "--config"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started")
+}
+
+/// The program on these data; its last argument is the path of the configuration.
+fn command(home: &TempDir, arguments: &[&str]) -> Command {
+    let mut command = Command::new(deerflow_binary().expect("binary"));
+    command
+        .args(arguments)
         .arg(home.path().join("config.yaml"))
         .current_dir(home.path())
         .env("DEER_FLOW_PROJECT_ROOT", home.path())
         .env("DEER_FLOW_HOME", home.path().join(".deer-flow"))
         .env("NO_PROXY", "127.0.0.1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .expect("started")
+        .kill_on_drop(true);
+    command
 }
 
 /// Passes on what is heard.
 struct Ears {
     progress: mpsc::UnboundedSender<ProgressNotificationParam>,
     logs: mpsc::UnboundedSender<Value>,
+    forms: mpsc::UnboundedSender<Value>,
+    person: Option<ElicitResult>,
 }
 
 impl ClientHandler for Ears {
+    fn get_info(&self) -> ClientConfig {
+        let mut info = ClientConfig::default();
+        info.capabilities.elicitation = self.person.is_some().then(ElicitationCapability::default);
+        info
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        _ = self.forms.send(json!(request));
+        Ok(self.person.clone().expect("somebody to ask"))
+    }
+
     async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
         _ = self.progress.send(params);
     }
@@ -100,6 +137,7 @@ impl ClientHandler for Ears {
 struct Heard {
     progressed: mpsc::UnboundedReceiver<ProgressNotificationParam>,
     logged: mpsc::UnboundedReceiver<Value>,
+    asked: mpsc::UnboundedReceiver<Value>,
 }
 
 impl Heard {
@@ -241,6 +279,43 @@ async fn a_question_of_the_agent_is_answered_on_its_thread() {
     assert!(text(&shown["question"]).contains("blue"), "{shown}");
     let answered = client.ask(json!({"message": "blue, then say Blue it is.", "thread_id": shown["thread_id"]})).await;
     assert_eq!(answered["text"], "Blue it is.");
+}
+
+#[tokio::test]
+async fn the_person_behind_a_client_decides_on_calls_that_need_leave() {
+    let yes = || ElicitResult::new(ElicitationAction::Accept).with_content(json!({"allow": true}));
+    for (said, allowed) in [(yes(), true), (ElicitResult::new(ElicitationAction::Decline), false)] {
+        let mut server = Server::configured(GUARDED).await;
+        let (client, mut heard) = server.client_of(Some(said)).await;
+        let answer = client.ask(json!({"message": r#"[[tool:write_todos {"todos": []}]] then say over"#, "plan": true})).await;
+        assert_eq!((&answer["text"], answer.get("waits_for")), (&json!("over"), None), "{answer}");
+        let form = heard.asked.try_recv().expect("a form");
+        assert!(text(&form["message"]).contains(r#"leave to call write_todos with {"todos":[]}"#), "{form}");
+        assert_eq!(form["requestedSchema"]["properties"]["allow"]["type"], "boolean", "{form}");
+        assert!(heard.asked.try_recv().is_err(), "asked once");
+        let last = server.model.requests().into_iter().rev().find(|request| !request.tools.is_empty()).expect("a request");
+        assert_eq!(!json!(last.messages).to_string().contains("approval.rejected"), allowed, "{:?}", last.messages);
+    }
+}
+
+#[tokio::test]
+async fn who_is_not_asked_finds_the_run_waiting_and_may_answer_elsewhere() {
+    let closed = ElicitResult::new(ElicitationAction::Cancel);
+    for person in [None, Some(closed)] {
+        let mut server = Server::configured(GUARDED).await;
+        let (client, _heard) = server.client_of(person).await;
+        let result = client.call("ask", json!({"message": r#"[[tool:write_todos {"todos": []}]] then say over"#, "plan": true})).await;
+        let told = words(&result);
+        assert!(told.contains("is not done") && told.contains("leave to call write_todos") && !told.contains("over"), "{told}");
+        let shown = result.structured_content.expect("structured");
+        assert_eq!(shown["waits_for"].as_array().map(Vec::len), Some(1), "{shown}");
+        client.0.cancel().await.expect("closed");
+        assert!(timeout(PATIENCE, server.child.wait()).await.expect("it ends").expect("a status").success());
+        let mut chat = command(&server.home, &["chat", "--thread", text(&shown["thread_id"]), "--plan", "--answer", "yes", "--config"]);
+        let done = timeout(PATIENCE, chat.output()).await.expect("in time").expect("ended");
+        let printed = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(done.status.success() && printed.ends_with("over\n"), "{printed}");
+    }
 }
 
 #[tokio::test]

@@ -56,11 +56,14 @@ pub struct ChatArgs {
     /// What to say.
     pub message: Vec<String>,
     /// Go on with this thread.
-    #[arg(long, value_name = "ID", conflicts_with = "continue")]
+    #[arg(long, value_name = "ID", conflicts_with = "continue", group = "on")]
     pub thread: Option<ThreadId>,
     /// Go on with the thread that was last changed.
-    #[arg(long = "continue")]
+    #[arg(long = "continue", group = "on")]
     pub r#continue: bool,
+    /// The message answers what the thread waits for: `yes` or words, or, where several things are asked, JSON by their ids.
+    #[arg(long, requires = "on")]
+    pub answer: bool,
     /// The model entry to ask.
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,

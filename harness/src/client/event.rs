@@ -36,6 +36,36 @@ pub struct Question {
     pub value: Value,
 }
 
+/// A call that waits for a person's leave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AskedCall<'a> {
+    /// The tool.
+    pub name: &'a str,
+    /// What it would be called with.
+    pub arguments: &'a Value,
+    /// Why leave is needed.
+    pub reason: Option<&'a str>,
+}
+
+impl<'a> AskedCall<'a> {
+    fn of(call: &'a Value) -> Self {
+        Self { name: call["name"].as_str().unwrap_or_default(), arguments: &call["args"], reason: call["description"].as_str() }
+    }
+}
+
+impl Question {
+    /// The calls that it asks leave for: `true` is a yes to all of them, and anything else a no. Nothing where words are wanted.
+    pub fn calls(&self) -> Option<Vec<AskedCall<'_>>> {
+        Some(self.value["action_requests"].as_array()?.iter().map(AskedCall::of).collect())
+    }
+
+    /// The words of a question that words answer; any other as JSON.
+    pub fn text(&self) -> String {
+        let words = self.value["question"].as_str().or(self.value.as_str());
+        words.map_or_else(|| self.value.to_string(), str::to_owned)
+    }
+}
+
 /// One event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StreamEvent {

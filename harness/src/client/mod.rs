@@ -61,7 +61,7 @@ pub use builder::ClientBuilder;
 pub use client::Client;
 pub use conversation::Conversation;
 pub use error::ClientError;
-pub use event::{EventKind, Question, StreamEvent};
+pub use event::{AskedCall, EventKind, Question, StreamEvent};
 pub use installation::Installation;
 pub use options::ChatOptions;
 

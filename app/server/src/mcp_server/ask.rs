@@ -1,19 +1,21 @@
 //! `ask`: one question as a run, followed to its end or stopped when nobody waits for it any more.
 
-use std::sync::Arc;
+use std::pin::pin;
 
 use futures_util::StreamExt;
-use harness::client::{Client, ClientError, Conversation};
+use harness::client::{Client, ClientError, Conversation, Question as Asked};
 use harness::ids::ThreadId;
+use harness::runtime::runs::RunError;
 use harness::runtime::runs::store::AdmitError;
-use harness::runtime::runs::{RunError, RunStatus, RunsFacade};
 use rmcp::model::CallToolResult;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use serde_json::Value;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::arguments::Question;
 use super::news::{Activity, News, PACE};
-use super::outcome::{Outcome, failure};
+use super::outcome::{Answer, Outcome, failure};
+use super::person::Person;
 
 /// Who asked, and hears of the run meanwhile.
 pub(super) trait Listener: Send + 'static {
@@ -23,62 +25,98 @@ pub(super) trait Listener: Send + 'static {
     fn activity(&mut self, activity: Activity);
 }
 
-/// Asks, and gives what came of it: an error's result where nothing did. A run that is told to stop is over when this returns.
-pub(super) async fn ask(
-    question: Question,
-    thread: ThreadId,
-    runs: &Arc<RunsFacade>,
-    mut listener: impl Listener,
-    stop: &CancellationToken,
-) -> CallToolResult {
-    let client = Client::new(runs.clone());
-    match client.stream_with(question.message, &thread, &question.options).await {
-        Ok(conversation) => follow(conversation, &client, runs, &mut listener, stop).await,
-        Err(error) => failure(refusal(&error, &thread)),
+/// One question and the runs that come of it.
+#[derive(Debug)]
+pub(super) struct Asking<L> {
+    client: Client,
+    /// Who is asked what only a person can say.
+    person: Option<Person>,
+    /// Says that nobody waits for the answer any more.
+    stop: CancellationToken,
+    listener: L,
+    news: News,
+    looks: Interval,
+}
+
+impl<L: Listener> Asking<L> {
+    /// For this listener, until the token says that nobody waits any more.
+    pub(super) fn new(client: Client, listener: L, person: Option<Person>, stop: CancellationToken) -> Self {
+        let mut looks = interval(PACE);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { client, person, stop, listener, news: News::new(Instant::now()), looks }
+    }
+
+    /// Asks, and gives what came of it: an error's result where nothing did. A run that is told to stop is over when this returns.
+    pub(super) async fn ask(mut self, question: Question, thread: ThreadId) -> CallToolResult {
+        self.follow(question, &thread).await.map_or_else(failure, Answer::into_result)
+    }
+
+    /// Follows the runs to the end of the last: one for the question, and one more for each answer of a person.
+    async fn follow(&mut self, Question { message, options, .. }: Question, thread: &ThreadId) -> Result<Answer, String> {
+        let mut outcome = Outcome::default();
+        let mut begun = self.client.stream_with(message, thread, &options).await;
+        loop {
+            let mut conversation = begun.map_err(|error| refusal(&error, thread))?;
+            self.listen(&mut conversation, &mut outcome).await?;
+            if outcome.is_cancelled {
+                return Err(format!("The run was stopped before it was done. What was said stays in thread {thread}."));
+            }
+            let Some(answers) = self.answers(&outcome.open, thread).await? else {
+                return Ok(outcome.answer(thread, &conversation.run_id));
+            };
+            begun = self.client.resume_with(answers, thread, &options).await;
+        }
+    }
+
+    /// Takes in what a run tells until it is over.
+    async fn listen(&mut self, conversation: &mut Conversation, outcome: &mut Outcome) -> Result<(), String> {
+        let (thread, run, stop) = (conversation.thread_id.clone(), conversation.run_id.clone(), self.stop.clone());
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => {
+                    if let Err(error) = self.client.cancel(&thread, &run).await {
+                        tracing::debug!(%error, run_id = %run, "the run could not be stopped");
+                    }
+                    return Err(stopped(&thread));
+                }
+                () = self.look() => {}
+                event = conversation.next() => match event {
+                    Some(Ok(event)) => {
+                        self.news.take(&event).into_iter().for_each(|activity| self.listener.activity(activity));
+                        outcome.take(event);
+                    }
+                    Some(Err(error)) => return Err(format!("The run failed: {error}. What was said stays in thread {thread}.")),
+                    None => return Ok(()),
+                },
+            }
+        }
+    }
+
+    /// Asks the person what is open; nothing where there is nobody, or no answer.
+    async fn answers(&mut self, open: &[Asked], thread: &ThreadId) -> Result<Option<Value>, String> {
+        let Some(person) = self.person.clone().filter(|_| !open.is_empty()) else { return Ok(None) };
+        self.news.wait();
+        let (mut answers, stop) = (pin!(person.answers(open)), self.stop.clone());
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return Err(stopped(thread)),
+                () = self.look() => {}
+                answers = &mut answers => return Ok(answers),
+            }
+        }
+    }
+
+    /// Waits for the next look at the news, and tells what is due.
+    async fn look(&mut self) {
+        self.looks.tick().await;
+        if let Some((number, doing)) = self.news.progress(Instant::now()) {
+            self.listener.progress(number, doing);
+        }
     }
 }
 
-async fn follow(
-    mut conversation: Conversation,
-    client: &Client,
-    runs: &RunsFacade,
-    listener: &mut impl Listener,
-    stop: &CancellationToken,
-) -> CallToolResult {
-    let (thread, run) = (conversation.thread_id.clone(), conversation.run_id.clone());
-    let (mut outcome, mut news) = (Outcome::default(), News::new(Instant::now()));
-    let mut looks = interval(PACE);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => {
-                if let Err(error) = client.cancel(&thread, &run).await {
-                    tracing::debug!(%error, run_id = %run, "the run could not be stopped");
-                }
-                return failure(format!("The run was stopped, as it was asked for. What was said stays in thread {thread}."));
-            }
-            _ = looks.tick() => {
-                if let Some((number, doing)) = news.progress(Instant::now()) {
-                    listener.progress(number, doing);
-                }
-            }
-            event = conversation.next() => match event {
-                Some(Ok(event)) => {
-                    news.take(&event).into_iter().for_each(|activity| listener.activity(activity));
-                    outcome.take(event);
-                }
-                Some(Err(error)) => return failure(format!("The run failed: {error}. What was said stays in thread {thread}.")),
-                None => break,
-            },
-        }
-    }
-    // A stream ends in the same way when somebody else stopped the run.
-    match runs.get_run(Some(&thread), &run).await {
-        Ok(Some(record)) if record.status == RunStatus::Interrupted => {
-            failure(format!("The run was stopped before it was done. What was said stays in thread {thread}."))
-        }
-        _ => outcome.answer(&thread, &run).into_result(),
-    }
+fn stopped(thread: &ThreadId) -> String {
+    format!("The run was stopped, as it was asked for. What was said stays in thread {thread}.")
 }
 
 /// Why a question was not asked.

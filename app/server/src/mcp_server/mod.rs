@@ -10,6 +10,7 @@ mod caller;
 mod lines;
 mod news;
 mod outcome;
+mod person;
 mod places;
 mod reading;
 mod server;

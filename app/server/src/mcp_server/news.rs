@@ -71,6 +71,11 @@ impl News {
         Some((self.told, self.doing.clone()))
     }
 
+    /// Takes in that the run waits for a person.
+    pub(super) fn wait(&mut self) {
+        self.say("the agent waits for a person's answer".to_owned());
+    }
+
     fn say(&mut self, doing: String) {
         if self.doing != doing {
             self.doing = doing;

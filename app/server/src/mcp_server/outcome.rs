@@ -1,6 +1,6 @@
 //! What became of a question, as a client and its model read it.
 
-use harness::client::{EventKind, StreamEvent};
+use harness::client::{EventKind, Question, StreamEvent};
 use harness::ids::{RunId, ThreadId};
 use harness::messages::{Content, kwargs};
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -10,6 +10,9 @@ use serde_json::Value;
 
 /// What is said when a run ends without a word.
 const SILENT: &str = "The agent ended without an answer.";
+
+/// What is said when a run has not ended, but waits.
+const WAITING: &str = "The agent is not done: it waits for a person, whom this client could not ask. It needs";
 
 /// The structured result of `ask`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -23,6 +26,9 @@ pub(super) struct Answer {
     /// What the agent wants to know before it goes on. Answer with a call of `ask` on the same thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) question: Option<String>,
+    /// Calls that a person has to allow before the agent goes on, and what else only a person can say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) waits_for: Vec<String>,
     /// The files that the agent presented on this thread so far; `read_artifact` reads them.
     pub(super) artifacts: Vec<String>,
     /// What the conversation is called, once it has a name.
@@ -44,12 +50,24 @@ pub(super) struct Usage {
     pub(super) total_tokens: u64,
 }
 
-/// What a run has come to so far.
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, more: Self) {
+        self.input_tokens = self.input_tokens.saturating_add(more.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(more.output_tokens);
+        self.total_tokens = self.total_tokens.saturating_add(more.total_tokens);
+    }
+}
+
+/// What a question has come to so far, in one run or in those that a person's answers sent on.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     state: Value,
     usage: Usage,
     question: Option<String>,
+    /// What the run waits for a person to say, when it is over.
+    pub(super) open: Vec<Question>,
+    /// Whether somebody stopped it.
+    pub(super) is_cancelled: bool,
 }
 
 impl Outcome {
@@ -57,7 +75,11 @@ impl Outcome {
     pub(super) fn take(&mut self, event: StreamEvent) {
         match event.kind {
             EventKind::Values => self.state = event.data,
-            EventKind::End => self.usage = serde_json::from_value(event.data["usage"].clone()).unwrap_or_default(),
+            EventKind::End => {
+                self.usage += serde_json::from_value::<Usage>(event.data["usage"].clone()).unwrap_or_default();
+                self.is_cancelled = event.is_cancelled();
+                self.open = event.questions();
+            }
             // A card is the last word of its turn: what follows was said knowing the answer.
             _ if event.text().is_some() => self.question = None,
             EventKind::MessagesTuple if event.data["artifact"]["human_input"].is_object() => {
@@ -75,11 +97,22 @@ impl Outcome {
             run_id: run.to_string(),
             text: last_words(&self.state["messages"]),
             question: self.question,
+            waits_for: self.open.iter().map(told).collect(),
             artifacts: artifacts.filter_map(Value::as_str).map(str::to_owned).collect(),
             title: self.state["title"].as_str().filter(|title| !title.is_empty()).map(str::to_owned),
             usage: self.usage,
         }
     }
+}
+
+/// A question to a person, in words.
+pub(super) fn told(question: &Question) -> String {
+    let Some(calls) = question.calls() else { return question.text() };
+    let told = calls.iter().map(|call| {
+        let reason = call.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        format!("leave to call {} with {}{reason}", call.name, call.arguments)
+    });
+    told.collect::<Vec<_>>().join("; ")
 }
 
 /// The last text of the agent since the user last spoke, as its guards left it.
@@ -101,6 +134,9 @@ impl Answer {
         if let Some(question) = &self.question {
             content.push(ContentBlock::text(format!("The agent asks, and goes on when it is answered:\n\n{question}")));
         }
+        if !self.waits_for.is_empty() {
+            content.push(ContentBlock::text(format!("{WAITING}\n\n{}", self.waits_for.join("\n"))));
+        }
         if content.is_empty() {
             content.push(ContentBlock::text(SILENT));
         }
@@ -111,8 +147,14 @@ impl Answer {
     }
 
     fn way_on(&self) -> String {
-        let to_do = if self.question.is_some() { "answer" } else { "go on" };
-        let mut way = format!("[To {to_do}, call ask with thread_id {}.", self.thread_id);
+        let thread = &self.thread_id;
+        let mut way = match (self.waits_for.is_empty(), &self.question) {
+            (true, None) => format!("[To go on, call ask with thread_id {thread}."),
+            (true, Some(_)) => format!("[To answer, call ask with thread_id {thread}."),
+            (false, _) => format!(
+                "[A person answers in the web UI, or with `deerflow chat --thread {thread} --answer yes`. A call of ask on it drops that."
+            ),
+        };
         if !self.artifacts.is_empty() {
             way.push_str(&format!(" read_artifact reads its files: {}.", self.artifacts.join(", ")));
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use deerflow_domain::threads::ThreadStore;
 use deerflow_gateway::ports::ThreadFilesPort;
+use harness::client::Client;
 use harness::ids::{IdSource, ThreadId};
 use harness::runtime::actor_context::{DEFAULT_USER_ID, Owner};
 use harness::runtime::runs::RunsFacade;
@@ -20,10 +21,12 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 
 use super::arguments::{Question, Wanted};
+use super::ask::Asking;
 use super::outcome::failure;
+use super::person::Person;
 use super::places::{MOST_CALLS, Place, Places};
 use super::tools::{ASK, READ_ARTIFACT, tools};
-use super::{artifact, ask, caller};
+use super::{artifact, caller};
 use crate::wiring::App;
 
 /// What clients tell their models of all tools together.
@@ -71,10 +74,10 @@ impl AgentServer {
             None => self.ids.thread_id(),
         };
         let (caller, telling) = caller::of(&context, *self.level.lock());
-        let (runs, stop) = (self.runs.clone(), context.ct.clone());
+        let asking = Asking::new(Client::new(self.runs.clone()), caller, Person::behind(&context.peer), context.ct.clone());
         let asking = async move {
             let _place = place;
-            ask::ask(question, thread, &runs, caller, &stop).await
+            asking.ask(question, thread).await
         };
         let asking = self.tasks.spawn(TaskKind::Finish, "mcp question", asking);
         let (answer, _) = tokio::join!(asking, context.ct.run_until_cancelled(telling));

@@ -3,27 +3,35 @@
 use std::sync::Arc;
 
 use harness::agents::{AgentBuilder, StaticResolver};
+use harness::client::Installation;
 use harness::ids::SeededIds;
 use harness::middlewares::GuardrailMiddleware;
 use harness::middlewares::guardrail::policy_of;
 use harness::models::ScriptedModel;
-use harness::runtime::memory::runtime_in_memory;
+use harness::runtime::memory::MemoryStores;
 use harness::runtime::runs::{RunLimits, RunsFacade};
 use harness::tools::builtins::WriteTodos;
 
 use super::*;
 
+/// A client whose every call needs a yes.
 fn client() -> Client {
     let rules = serde_json::from_value(serde_json::json!({"use": "rules", "config": {"default": "ask"}})).unwrap();
     let guard = GuardrailMiddleware::new(policy_of(Some(&rules)), true, None);
     let agent = AgentBuilder::new(Arc::new(ScriptedModel::default())).tool(WriteTodos).middleware(guard).build();
-    let parts = runtime_in_memory(Arc::new(StaticResolver::new().with_agent("agent", agent))).unwrap();
-    Client::new(Arc::new(RunsFacade::new(parts, RunLimits::default()))).assistant("agent")
+    let stores = MemoryStores::default();
+    let parts = stores.clone().runtime(Arc::new(StaticResolver::new().with_agent("agent", agent))).unwrap();
+    let installation = Installation { threads: Some(Arc::new(stores)), ..Installation::default() };
+    Client::new(Arc::new(RunsFacade::new(parts, RunLimits::default()))).assistant("agent").installation(installation)
 }
 
 /// What a person reads who writes these lines.
 async fn read(lines: &[&str], args: &ChatArgs, watched: bool) -> (ExitCode, String) {
-    let client = client();
+    read_of(client(), lines, args, watched).await
+}
+
+/// What the next one reads at the terminal, of the same installation.
+async fn read_of(client: Client, lines: &[&str], args: &ChatArgs, watched: bool) -> (ExitCode, String) {
     let (said, lines_read) = mpsc::channel(lines.len().max(1));
     for line in lines {
         said.try_send((*line).to_owned()).unwrap();
@@ -32,7 +40,8 @@ async fn read(lines: &[&str], args: &ChatArgs, watched: bool) -> (ExitCode, Stri
     // Nobody can say stop, which is not the same as saying it.
     let (_, mut stops) = mpsc::channel(1);
     let ids = SeededIds::new(1);
-    let mut chat = Chat { client, thread: ThreadId::parse("first").unwrap(), ids: &ids, lines: lines_read, stops: &mut stops, watched };
+    let thread = args.thread.clone().unwrap_or_else(|| ThreadId::parse("first").unwrap());
+    let mut chat = Chat { client, thread, ids: &ids, lines: lines_read, stops: &mut stops, watched };
     let mut out = Vec::new();
     let code = chat.run(args, &mut out).await.unwrap().into();
     (code, String::from_utf8(out).unwrap())
@@ -114,6 +123,41 @@ async fn a_person_is_asked_about_a_call_and_it_is_made_after_a_yes_alone() {
     let (code, printed) = read(&[], &ChatArgs { json: true, ..args(&[call]) }, false).await;
     let end: Value = serde_json::from_str(printed.lines().last().unwrap()).unwrap();
     assert_eq!((code, &end["data"]["questions"][0]["value"]["action_requests"][0]["name"]), (ExitCode::FAILURE, &json!("write_todos")));
+}
+
+#[tokio::test]
+async fn a_question_stays_open_until_it_is_answered_from_wherever_one_comes_back() {
+    let client = client();
+    let on = |thread| ChatArgs { thread: Some(ThreadId::parse(thread).unwrap()), ..args(&[]) };
+    let call = "[[tool:write_todos {\"todos\": []}]] then say over";
+    for args in [ChatArgs { message: vec![call.to_owned()], ..on("first") }, on("first")] {
+        let (code, printed) = read_of(client.clone(), &[], &args, false).await;
+        assert!(code == ExitCode::FAILURE && printed.contains("`deerflow chat --thread first --answer yes`"), "{printed}");
+    }
+    let (code, printed) = read_of(client.clone(), &["then say elsewhere", "/resume first", "n"], &on("second"), true).await;
+    assert!(code == ExitCode::SUCCESS && printed.find("elsewhere") < printed.find("allow it? [y/N]"), "{printed}");
+    assert!(printed.contains("denied by the guardrails") && printed.contains("over\n"), "{printed}");
+    let (_, printed) = read_of(client, &["then say again"], &on("first"), true).await;
+    assert!(printed.contains("again") && !printed.contains("allow it?"), "{printed}");
+}
+
+#[tokio::test]
+async fn a_program_answers_what_an_earlier_one_was_asked() {
+    let call = "[[tool:write_todos {\"todos\": []}]] then say over";
+    for (answer, denied) in [("yes", false), ("no", true)] {
+        let client = client();
+        read_of(client.clone(), &[], &args(&[call]), false).await;
+        let args = ChatArgs { answer: true, ..args(&[answer]) };
+        let (code, printed) = read_of(client.clone(), &[], &args, true).await;
+        assert_eq!((code, printed.contains("denied by the guardrails")), (ExitCode::SUCCESS, denied), "{printed}");
+        assert!(printed.contains("over\n") && !printed.contains("allow it?"), "{printed}");
+        let ids = SeededIds::new(1);
+        let (_, mut stops) = mpsc::channel(1);
+        let thread = ThreadId::parse("first").unwrap();
+        let mut chat = Chat { client, thread, ids: &ids, lines: mpsc::channel(1).1, stops: &mut stops, watched: false };
+        let again = chat.run(&args, &mut Vec::new()).await.unwrap_err();
+        assert!(again.to_string().contains("first waits for no answer"), "{again}");
+    }
 }
 
 #[tokio::test]

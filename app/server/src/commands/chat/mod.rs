@@ -76,17 +76,25 @@ fn options(args: &ChatArgs) -> ChatOptions {
 }
 
 impl Chat<'_> {
-    /// Answers the message of the command line, or else each line until there are no more.
+    /// Answers the message of the command line, or else each line until there are no more, the first of them with what the thread waits
+    /// for since before.
     pub async fn run(&mut self, args: &ChatArgs, out: &mut dyn Write) -> anyhow::Result<Ended> {
         let mut options = options(args);
         if !args.message.is_empty() {
-            return self.answer(&args.message.join(" "), &options, args.json, out).await;
+            let words = args.message.join(" ");
+            return match args.answer {
+                true => self.take_up(Some(&words), &options, args.json, out).await,
+                false => self.answer(&words, &options, args.json, out).await,
+            };
         }
         if self.watched && !args.json {
             writeln!(out, "thread {}; /help says what can be done, Ctrl-C stops an answer, Ctrl-D ends", self.thread)?;
         }
-        let mut last = Ended::Well;
+        let mut last = self.take_up(None, &options, args.json, out).await?;
         loop {
+            if last == Ended::AtOnce {
+                return Ok(last);
+            }
             if self.watched && !args.json {
                 write!(out, "\n> ")?;
                 out.flush()?;
@@ -100,12 +108,7 @@ impl Chat<'_> {
             let Some(line) = line else { return Ok(last) };
             match Said::read(&line) {
                 Said::Nothing => {}
-                Said::Words(words) => {
-                    last = self.answer(words, &options, args.json, out).await?;
-                    if last == Ended::AtOnce {
-                        return Ok(last);
-                    }
-                }
+                Said::Words(words) => last = self.answer(words, &options, args.json, out).await?,
                 Said::Quit => return Ok(last),
                 Said::Help => writeln!(out, "{}", input::HELP)?,
                 Said::New => {
@@ -113,7 +116,10 @@ impl Chat<'_> {
                     writeln!(out, "thread {}", self.thread)?;
                 }
                 Said::Resume(id) => match ThreadId::parse(id) {
-                    Ok(id) => self.thread = id,
+                    Ok(id) => {
+                        self.thread = id;
+                        last = self.take_up(None, &options, args.json, out).await?;
+                    }
                     Err(error) => writeln!(out, "{error}")?,
                 },
                 Said::Model(name) => options.model_name = (!name.is_empty()).then(|| name.to_owned()),
@@ -126,7 +132,41 @@ impl Chat<'_> {
     }
 
     async fn answer(&mut self, words: &str, options: &ChatOptions, json: bool, out: &mut dyn Write) -> anyhow::Result<Ended> {
-        let mut conversation = self.client.stream_with(words, &self.thread, options).await;
+        let conversation = self.client.stream_with(words, &self.thread, options).await;
+        self.converse(conversation, options, json, out).await
+    }
+
+    /// Goes on with what the thread waits for since before: the person is asked, unless they said it already.
+    async fn take_up(&mut self, said: Option<&str>, options: &ChatOptions, json: bool, out: &mut dyn Write) -> anyhow::Result<Ended> {
+        let open = match self.client.open_questions(&self.thread).await {
+            Ok(open) => open,
+            Err(error) => return told_of(&error, json, out),
+        };
+        if open.is_empty() {
+            anyhow::ensure!(said.is_none(), "thread {} waits for no answer", self.thread);
+            return Ok(Ended::Well);
+        }
+        let answers = match said {
+            Some(words) => questions::read_all(words, &open),
+            // A program says by itself what it answers.
+            None if json => return Ok(Ended::Well),
+            None => match self.ask(&open, out).await? {
+                Some(answers) => answers,
+                None => return Ok(Ended::Asked),
+            },
+        };
+        let conversation = self.client.resume_with(answers, &self.thread, options).await;
+        self.converse(conversation, options, json, out).await
+    }
+
+    /// Follows a conversation to its end, and what comes of the answers to what it asks.
+    async fn converse(
+        &mut self,
+        mut conversation: Result<Conversation, ClientError>,
+        options: &ChatOptions,
+        json: bool,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<Ended> {
         loop {
             let (ended, open) = match conversation {
                 Ok(conversation) => self.follow(conversation, json, out).await?,
@@ -146,16 +186,17 @@ impl Chat<'_> {
     async fn ask(&mut self, open: &[Question], out: &mut dyn Write) -> anyhow::Result<Option<Value>> {
         let mut answers = Map::new();
         for question in open {
-            let is_decision = questions::show(question, out)?;
+            questions::show(question, out)?;
             let line = tokio::select! {
                 line = self.lines.recv() => line,
                 Some(()) = self.stops.recv() => None,
             };
             let Some(line) = line else {
-                writeln!(out, "\nnobody answered, so nothing was done; `deerflow chat` without a message asks you")?;
+                let thread = &self.thread;
+                writeln!(out, "\nnobody answered, so nothing was done; `deerflow chat --thread {thread} --answer yes` says yes")?;
                 return Ok(None);
             };
-            answers.insert(question.id.clone(), questions::read(&line, is_decision));
+            answers.insert(question.id.clone(), questions::read(&line, question));
         }
         Ok(Some(answers.into()))
     }
