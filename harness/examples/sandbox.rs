@@ -17,7 +17,7 @@ use deerflow_harness::net::{HostRules, SystemLookup};
 use deerflow_harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions, InnerProgram, Network, inner};
 use deerflow_harness::sandbox::egress::{EgressProxy, ProxyLimits};
 use deerflow_harness::sandbox::safe_fs::Resolver;
-use deerflow_harness::sandbox::{CommandEnd, CommandLimits, CommandRequest, CommandSandbox, Shelf, ThreadDirs, Transcript};
+use deerflow_harness::sandbox::{CommandEnd, CommandRequest, CommandSandbox, Shelf, ThreadDirs, Transcript};
 
 fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let mut arguments = std::env::args_os().skip(1);
@@ -41,15 +41,8 @@ async fn run(command: &str, hosts: &[String]) -> Result<ExitCode, Box<dyn std::e
             Network::Proxied(Arc::new(EgressProxy::new(&support, rules, Arc::new(SystemLookup), ProxyLimits::default())?))
         }
     };
-    let options = BubblewrapOptions {
-        support,
-        limits: CommandLimits::default(),
-        network,
-        inner: Some(InnerProgram { program: std::env::current_exe()?, arguments: vec!["inner".to_owned()] }),
-        mounts: Vec::new(),
-        environment: Vec::new(),
-        hidden: Vec::new(),
-    };
+    let inner = InnerProgram { program: std::env::current_exe()?, arguments: vec!["inner".to_owned()] };
+    let options = BubblewrapOptions { network, inner: Some(inner), ..BubblewrapOptions::new(support) };
     let (sandbox, report) = BubblewrapCommandSandbox::open(options).await;
     eprintln!("layers: {}", report.active());
     let sandbox = sandbox.ok_or_else(|| report.missing_text())?;

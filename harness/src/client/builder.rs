@@ -9,7 +9,7 @@ use super::installation::Installation;
 use super::options::ChatOptions;
 use crate::agents::StaticResolver;
 use crate::agents::custom::CustomAgents;
-use crate::agents::lead::{LEAD_AGENT, LeadAgentSpec, LeadAgents, USUAL_FILE_TOOLS, configured_models, file_tool, kind_of};
+use crate::agents::lead::{LEAD_AGENT, LeadAgentSpec, LeadAgents, USUAL_FILE_TOOLS, bash_tool, configured_models, file_tool, kind_of};
 #[cfg(feature = "mcp")]
 use crate::config::Variables;
 use crate::config::{AppConfig, DatabaseBackend, ExtensionsFile};
@@ -24,13 +24,15 @@ use crate::models::{ChatModel, ModelCatalog};
 use crate::runtime::memory::MemoryStores;
 use crate::runtime::runs::{RunLimits, RunsFacade, RuntimeParts};
 use crate::runtime::threads::ThreadIndex;
-use crate::sandbox::{FileHome, FileLimits};
+use crate::sandbox::{CommandSandbox, FileHome, FileLimits, Mount, Mounts};
 use crate::skills::{SkillChoice, SkillPlaces, Skills};
 use crate::tools::builtins::PresentFiles;
 use crate::tools::{DynTool, Tool, ToolRegistry, erase};
 
 /// The file of extensions in a home, where nobody says otherwise.
 const EXTENSIONS_FILE: &str = "extensions_config.json";
+/// The kind of the tool of commands.
+const BASH: &str = "bash";
 
 /// What a client is made of. Only the configuration is needed: without a runtime everything is kept in memory, and parts that are not
 /// named are not there.
@@ -50,6 +52,8 @@ pub struct ClientBuilder {
     documents: Option<Arc<dyn DocumentReader>>,
     models: Vec<Arc<dyn ChatModel>>,
     tools: ToolRegistry,
+    commands: Option<Arc<dyn CommandSandbox>>,
+    mounts: Mounts,
     middlewares: Vec<Arc<dyn Middleware>>,
     skill_choice: SkillChoice,
     #[cfg(feature = "mcp")]
@@ -74,6 +78,8 @@ impl ClientBuilder {
             documents: None,
             models: Vec::new(),
             tools: ToolRegistry::new(),
+            commands: None,
+            mounts: Mounts::default(),
             middlewares: Vec::new(),
             skill_choice: SkillChoice::All,
             #[cfg(feature = "mcp")]
@@ -155,6 +161,19 @@ impl ClientBuilder {
     /// Further tools, typed ones by [`erase`].
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn DynTool>>) -> Self {
         tools.into_iter().for_each(|tool| self.tools.add(tool));
+        self
+    }
+
+    /// What runs the commands of `bash`, which agents then have, unless the configuration lists tools and it is not among them. Commands
+    /// see the files and skills that the file tools see. Needs a home.
+    pub fn commands(mut self, sandbox: Arc<dyn CommandSandbox>) -> Self {
+        self.commands = Some(sandbox);
+        self
+    }
+
+    /// Folders of the host that file tools see on every thread. What runs commands is told of them where it is made.
+    pub fn mounts(mut self, mounts: impl IntoIterator<Item = Mount>) -> Self {
+        self.mounts = Mounts::new(mounts);
         self
     }
 
@@ -250,7 +269,7 @@ impl ClientBuilder {
             Skills::new(places, extensions, config.extensions.clone(), parts.clock.clone())
         });
         let files = self.home.as_deref().map(|home| {
-            let files = FileHome::new(home, FileLimits::default());
+            let files = FileHome::new(home, FileLimits::default()).with_mounts(self.mounts);
             if let Some(skills) = &skills { files.with_shelves(Arc::new(skills.clone())) } else { files }
         });
         #[cfg(feature = "mcp")]
@@ -266,7 +285,7 @@ impl ClientBuilder {
         let catalog = ModelCatalog::from_config(&config.models, parts.clock.clone());
         let models = configured_models(&config, self.models.into_iter().fold(catalog, ModelCatalog::with_model));
         let spec = LeadAgentSpec {
-            tools: tools(self.tools, &config, files.as_ref()),
+            tools: tools(self.tools, self.commands, &config, files.as_ref()),
             #[cfg(feature = "mcp")]
             live_tools: mcp.as_ref().map(|mcp| mcp.tools()),
             custom: self.custom,
@@ -294,17 +313,19 @@ impl ClientBuilder {
     }
 }
 
-/// The tools of the embedding program, then the configured ones that need no more than files.
-fn tools(own: ToolRegistry, config: &AppConfig, files: Option<&FileHome>) -> ToolRegistry {
+/// The tools of the embedding program, then the configured ones that need no more than files and what runs commands.
+fn tools(own: ToolRegistry, commands: Option<Arc<dyn CommandSandbox>>, config: &AppConfig, files: Option<&FileHome>) -> ToolRegistry {
     let Some(files) = files else { return own };
     let mut tools = own;
     let mut configured: Vec<&str> = config.tools.iter().map(kind_of).collect();
     if configured.is_empty() {
         configured.extend(USUAL_FILE_TOOLS);
+        configured.extend(commands.is_some().then_some(BASH));
     }
     configured.retain(|kind| tools.get(kind).is_none());
     for kind in configured {
-        match file_tool(kind, config, files) {
+        let bash = || commands.clone().filter(|_| kind == BASH).map(|sandbox| bash_tool(sandbox, config, files));
+        match file_tool(kind, config, files).or_else(bash) {
             Some(tool) => tools.add(tool),
             None => tracing::info!(kind, "a configured tool is left to the embedding program"),
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 use super::*;
@@ -10,7 +10,10 @@ use crate::agents::lead::LEAD_AGENT;
 use crate::agents::test_support::{ReplayModel, Reply};
 use crate::config::AppConfig;
 use crate::ids::ThreadId;
+use crate::models::ScriptedModel;
 use crate::runtime::agent::Agent;
+use crate::sandbox::command::host::HostCommandSandbox;
+use crate::sandbox::{CommandLimits, Mount};
 use crate::testkit::skill_archives::skill_text;
 
 fn config() -> AppConfig {
@@ -65,6 +68,33 @@ async fn a_client_asks_as_it_was_told_with_the_skills_it_may_have() {
     assert!(system.contains("Does mail") && !system.contains("Does web"), "{system}");
     let tools: Vec<&str> = asked[0].tools.iter().map(|tool| &*tool.name).collect();
     assert!(["write_todos", "ls", "read_file", "present_files"].iter().all(|tool| tools.contains(tool)), "{tools:?}");
+}
+
+#[tokio::test]
+async fn commands_see_the_skills_of_the_client_and_file_tools_its_mounts() {
+    let (home, data) = (home(&["web"]), tempfile::tempdir().unwrap());
+    std::fs::write(data.path().join("a"), "given").unwrap();
+    let variables = vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
+    let sandbox = Arc::new(HostCommandSandbox::new(variables, CommandLimits::default()).unwrap());
+    let client = |config: AppConfig| {
+        let mount = Mount { host: data.path().to_owned(), inside: "/mnt/data".to_owned(), read_only: true };
+        let builder = Client::builder(config).home(home.path()).model(Arc::new(ScriptedModel::default()));
+        builder.commands(sandbox.clone()).mounts([mount]).build().unwrap()
+    };
+    let result = async |client: &Client, tool: &str, arguments: Value| {
+        let thread = ThreadId::parse(tool).unwrap();
+        client.chat(format!("[[tool:{tool} {arguments}]] then say over"), &thread).await.unwrap();
+        let shown = client.get_thread(&thread).await.unwrap().unwrap();
+        let result = shown.values["messages"].as_array().unwrap().iter().find(|message| message["type"] == "tool");
+        result.map(|result| crate::messages::Content::text_in(&result["content"]))
+    };
+    let listing = json!({ "description": "look", "command": "ls /mnt/skills/public/web" });
+    let usual = client(config());
+    assert!(result(&usual, "bash", listing.clone()).await.unwrap().contains("SKILL.md"));
+    assert!(result(&usual, "read_file", json!({ "description": "read", "path": "/mnt/data/a" })).await.unwrap().contains("given"));
+    let tools = json!([{ "name": "ls", "group": "files", "use": "sandbox.ls" }]);
+    let without = client(AppConfig { tools: serde_json::from_value(tools).unwrap(), ..config() });
+    assert_eq!(result(&without, "bash", listing).await, None, "it is no tool there");
 }
 
 #[tokio::test]

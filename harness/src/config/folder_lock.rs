@@ -11,3 +11,14 @@ pub(crate) fn hold_folder(folder: &Path) -> io::Result<File> {
     rustix::io::retry_on_intr(|| rustix::fs::flock(&folder, rustix::fs::FlockOperation::LockExclusive))?;
     Ok(folder)
 }
+
+/// Holds a folder that is there until what is given back is dropped; nothing where somebody else holds it.
+#[cfg(feature = "http")]
+pub(crate) fn try_hold_folder(folder: &Path) -> io::Result<Option<File>> {
+    let folder = File::open(folder)?;
+    match rustix::io::retry_on_intr(|| rustix::fs::flock(&folder, rustix::fs::FlockOperation::NonBlockingLockExclusive)) {
+        Ok(()) => Ok(Some(folder)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

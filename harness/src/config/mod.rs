@@ -60,6 +60,8 @@ pub use database::{
 pub use extensions::{Extensions, ExtensionsError, ExtensionsFile, MCP_SERVERS, SKILLS};
 pub(crate) use file_signature::FileSignature;
 pub(crate) use folder_lock::hold_folder;
+#[cfg(feature = "http")]
+pub(crate) use folder_lock::try_hold_folder;
 pub use guards::{GuardrailProviderConfig, GuardrailsConfig, ReadBeforeWriteConfig, SafetyFinishReasonConfig, TokenBudgetConfig};
 pub use input_polish::InputPolishConfig;
 pub use llm_call::{CircuitBreakerConfig, LlmCallConfig};

@@ -56,7 +56,7 @@ pub struct BadEntry(pub String);
 impl BadEntry {
     /// What an entry may be.
     pub const ALLOWED: &str = "a host (`example.org`, `*.example.org`, `example.org:8443`, `example.org:*`), an address or a network \
-                               (`10.1.2.3:8080`, `10.0.0.0/8`)";
+                               (`10.1.2.3:8080`, `10.0.0.0/8`, `[fd00::/8]:8080`)";
 }
 
 /// Where somebody wants to connect to: a host by one spelling, and a port.
@@ -158,9 +158,11 @@ impl Entry {
             }
             _ => (text, EntryPorts::Usual),
         };
+        let inside = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).filter(|host| host.contains('/'));
+        let host = inside.unwrap_or(host);
         let hosts = match (host.split_once('/'), host.strip_prefix("*.")) {
             (Some((address, bits)), _) => {
-                let address: IpAddr = address.trim_matches(['[', ']']).parse().ok()?;
+                let address: IpAddr = address.parse().ok()?;
                 let most = if address.is_ipv4() { 32 } else { 128 };
                 Hosts::Network(address, bits.parse().ok().filter(|bits| *bits <= most)?)
             }

@@ -150,11 +150,13 @@ fn no_spelling_of_an_address_inside_passes_where_only_the_public_may_be_reached(
 
 #[test]
 fn listed_addresses_and_networks_are_reached_by_address_and_by_listed_names() {
-    let rules = rules(&["10.1.2.3:8080", "192.168.0.0/16", "[fd00::5]:443", "fd01::/16:*", "mirror.corp"]);
-    for named in ["10.1.2.3:8080", "167838211:8080", "192.168.255.1", "[::ffff:192.168.7.7]:443", "[fd00::5]:443", "[fd01::9]:22"] {
+    let rules = rules(&["10.1.2.3:8080", "192.168.0.0/16", "[fd00::5]:443", "fd01::/16:*", "[fd03::/16]:8080", "mirror.corp"]);
+    for named in
+        ["10.1.2.3:8080", "167838211:8080", "192.168.255.1", "[::ffff:192.168.7.7]:443", "[fd00::5]:443", "[fd01::9]:22", "[fd03::9]:8080"]
+    {
         assert!(target(&rules, named).is_ok(), "{named}");
     }
-    for named in ["10.1.2.3", "10.1.2.4:8080", "192.169.0.1", "192.168.1.1:22", "[fd00::5]", "[fd02::1]", "8.8.8.8"] {
+    for named in ["10.1.2.3", "10.1.2.4:8080", "192.169.0.1", "192.168.1.1:22", "[fd00::5]", "[fd02::1]", "[fd03::9]", "8.8.8.8"] {
         assert!(target(&rules, named).is_err(), "{named}");
     }
     let mirror = rules.target("mirror.corp", Some(443)).unwrap();
@@ -186,6 +188,8 @@ fn an_entry_that_names_no_host_is_named() {
         "*.10.0.0.1",
         "a@b",
         "fd00::/129",
+        "fd00::/8:443",
+        "[fd00::/8",
     ] {
         assert_eq!(HostRules::only([entry]), Err(BadEntry(entry.to_owned())), "{entry:?}");
     }

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use deerflow_harness::sandbox::CommandLimits;
 use deerflow_harness::sandbox::CommandSandbox;
-use deerflow_harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions, Network};
+use deerflow_harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions};
 use deerflow_harness::testkit::at_once;
 
 use super::attacks::{KINDS, all, case};
@@ -22,16 +21,7 @@ fn setting(name: &str) -> Option<String> {
 
 /// The sandbox of commands, where there can be one here.
 async fn commands(support: &std::path::Path) -> Option<Arc<dyn CommandSandbox>> {
-    let options = BubblewrapOptions {
-        support: support.to_owned(),
-        limits: CommandLimits::default(),
-        network: Network::None,
-        inner: None,
-        mounts: Vec::new(),
-        environment: Vec::new(),
-        hidden: Vec::new(),
-    };
-    let (sandbox, report) = BubblewrapCommandSandbox::open(options).await;
+    let (sandbox, report) = BubblewrapCommandSandbox::open(BubblewrapOptions::new(support)).await;
     if sandbox.is_none() {
         println!("without commands, for the sandbox does not hold here: {}", report.missing_text());
     }

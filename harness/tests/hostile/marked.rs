@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use deerflow_harness::sandbox::CommandLimits;
-use deerflow_harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions, Network};
+use deerflow_harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions};
 
 /// How long whatever is left is waited for before it counts as having got away: a busy machine is slow to bury.
 const ESCAPED: Duration = Duration::from_secs(30);
@@ -58,15 +58,8 @@ impl Mark {
 
 /// A sandbox that gives all its commands the mark of a folder, in `MARK`.
 pub(crate) async fn marking_sandbox(base: &Path, limits: CommandLimits) -> BubblewrapCommandSandbox {
-    let options = BubblewrapOptions {
-        support: base.join("support"),
-        limits,
-        network: Network::None,
-        inner: None,
-        mounts: Vec::new(),
-        environment: vec![("MARK".to_owned(), Mark::of(base).0)],
-        hidden: Vec::new(),
-    };
+    let environment = vec![("MARK".to_owned(), Mark::of(base).0)];
+    let options = BubblewrapOptions { limits, environment, ..BubblewrapOptions::new(base.join("support")) };
     let (sandbox, report) = BubblewrapCommandSandbox::open(options).await;
     sandbox.unwrap_or_else(|| panic!("the sandbox does not hold here: {}", report.missing_text()))
 }

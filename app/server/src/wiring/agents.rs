@@ -2,26 +2,26 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use harness::acp::{AcpSurroundings, InvokeAcpAgent};
 use harness::agents::StaticResolver;
 use harness::agents::conformance::{CONFORMANCE, ConformanceAgent};
 use harness::agents::custom::CustomAgents;
-use harness::agents::lead::{Guards, LEAD_AGENT, LeadAgentSpec, LeadAgents, USUAL_FILE_TOOLS, configured_models, file_tool, kind_of};
+use harness::agents::lead::{
+    Guards, LEAD_AGENT, LeadAgentSpec, LeadAgents, USUAL_FILE_TOOLS, bash_tool, configured_models, file_tool, kind_of,
+};
 use harness::clock::Clock;
-use harness::config::{AppConfig, ModelConfig, SandboxConfig, ToolConfig};
+use harness::config::{AppConfig, ModelConfig, ToolConfig};
 use harness::memory::{Memories, MemoryRules};
 use harness::models::{AsideModels, ModelCatalog, ProviderKind};
 use harness::runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
-use harness::sandbox::{CommandSandbox, FileHome, Secrets};
+use harness::sandbox::FileHome;
 use harness::skills::Skills;
-use harness::tools::builtins::{Bash, PresentFiles};
+use harness::tools::builtins::PresentFiles;
 use harness::tools::web::WebKit;
-use harness::tools::{DynTool, ToolRegistry, ToolSource, erase};
+use harness::tools::{ToolRegistry, ToolSource, erase};
 use parking_lot::Mutex;
-use secrecy::ExposeSecret;
 use serde_json::{Map, Value};
 
 use super::commands::CommandPlace;
@@ -139,7 +139,7 @@ impl ConfiguredAgents {
         let mut tools = ToolRegistry::new();
         for entry in &config.tools {
             match (kind_of(entry), &self.parts.commands) {
-                ("bash", Ok(sandbox)) => tools.add(self.bash(sandbox.clone(), config)),
+                ("bash", Ok(sandbox)) => tools.add(bash_tool(sandbox.clone(), config, &self.parts.files)),
                 ("bash", Err(why)) => tracing::error!(tool = %entry.name, why, "commands cannot be run here; the tool is left out"),
                 _ if web::is_web(entry) => tools.extend(web::tool(self.parts.web.as_ref(), entry)),
                 (kind, _) => self.add_file_tool(kind, entry, config, &mut tools),
@@ -153,14 +153,6 @@ impl ConfiguredAgents {
         tools.add(erase(PresentFiles { home: self.parts.files.clone() }));
         tools.extend(InvokeAcpAgent::new(config.acp_agents.clone(), self.parts.acp.clone()).map(erase));
         tools
-    }
-
-    fn bash(&self, sandbox: Arc<dyn CommandSandbox>, config: &AppConfig) -> Arc<dyn DynTool> {
-        let SandboxConfig { bash_command_timeout, bash_output_max_chars, .. } = config.sandbox;
-        let time_limit = Duration::from_secs(bash_command_timeout);
-        let secrets = Secrets::new(config.sandbox.environment.values().map(|value| value.expose_secret()));
-        let bash = Bash::new(self.parts.files.clone(), sandbox, time_limit, bash_output_max_chars);
-        erase(bash.without(secrets))
     }
 
     fn add_file_tool(&self, kind: &str, entry: &ToolConfig, config: &AppConfig, tools: &mut ToolRegistry) {

@@ -90,15 +90,9 @@ fn limited(place: impl CommandSandbox, config: &SandboxConfig) -> Arc<dyn Comman
 
 /// Tries the sandbox of a configuration out with files in `support`.
 pub async fn probe(sandbox: &SandboxConfig, support: PathBuf) -> ProbeReport {
-    let options = network(sandbox, &support).map(|network| BubblewrapOptions {
-        support,
-        limits: CommandLimits::from(&sandbox.limits),
-        network,
-        inner: inner(),
-        mounts: Vec::new(),
-        environment: Vec::new(),
-        hidden: Vec::new(),
-    });
+    let limits = CommandLimits::from(&sandbox.limits);
+    let options =
+        network(sandbox, &support).map(|network| BubblewrapOptions { limits, network, inner: inner(), ..BubblewrapOptions::new(support) });
     match options {
         Ok(options) => BubblewrapCommandSandbox::open(options).await.1,
         Err(why) => ProbeReport { layers: vec![LayerReport { layer: Layer::Network, missing: Some(why) }] },

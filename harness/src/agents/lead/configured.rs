@@ -2,13 +2,16 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
+
+use secrecy::ExposeSecret;
 
 use super::guards::Guards;
 use super::spec::LeadAgentSpec;
-use crate::config::{AppConfig, ToolConfig};
+use crate::config::{AppConfig, SandboxConfig, ToolConfig};
 use crate::models::{AsideModels, BreakerPolicy, Breakers, ModelCatalog, RetryPolicy};
-use crate::sandbox::FileHome;
-use crate::tools::builtins::{Glob, Grep, Ls, ReadFile, StrReplace, WriteFile};
+use crate::sandbox::{CommandSandbox, FileHome, Secrets};
+use crate::tools::builtins::{Bash, Glob, Grep, Ls, ReadFile, StrReplace, WriteFile};
 use crate::tools::{DynTool, erase};
 
 /// The tools of files that agents have where the configuration names no tools at all.
@@ -52,6 +55,14 @@ pub fn file_tool(kind: &str, config: &AppConfig, home: &FileHome) -> Option<Arc<
         "str_replace" => Some(erase(StrReplace { home })),
         _ => None,
     }
+}
+
+/// The tool of commands, with the limits of the configuration and without the values of its variables in what it shows.
+pub fn bash_tool(sandbox: Arc<dyn CommandSandbox>, config: &AppConfig, home: &FileHome) -> Arc<dyn DynTool> {
+    let SandboxConfig { bash_command_timeout, bash_output_max_chars, .. } = config.sandbox;
+    let secrets = Secrets::new(config.sandbox.environment.values().map(|value| value.expose_secret()));
+    let bash = Bash::new(home.clone(), sandbox, Duration::from_secs(bash_command_timeout), bash_output_max_chars);
+    erase(bash.without(secrets))
 }
 
 /// The tool of files or commands that a kind (`sandbox.ls`) or an older class path (`deerflow.sandbox.tools:ls_tool`) names.

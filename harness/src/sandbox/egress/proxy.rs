@@ -1,6 +1,7 @@
 //! The proxy at the other end of a sandbox' socket.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
@@ -19,9 +20,12 @@ use tokio::time::timeout;
 use super::head::{self, Asked, BadHead};
 use super::tunnel::carry;
 use super::{Way, WayOut};
+use crate::config::{hold_folder, try_hold_folder};
 use crate::net::{Denied, HostRules, Lookup, Target, is_own};
 use crate::runtime::tasks::{TaskKind, Tasks};
 
+/// What the names of folders with sockets begin with.
+const PREFIX: &str = "egress-";
 /// How many hosts that were refused are told of for each command.
 const MOST_TOLD: usize = 20;
 
@@ -51,6 +55,8 @@ impl Default for ProxyLimits {
 #[derive(Debug)]
 pub struct EgressProxy {
     folder: tempfile::TempDir,
+    /// Says that the folder is in use.
+    _held: File,
     ways: AtomicU64,
     proxy: Arc<Proxy>,
 }
@@ -93,10 +99,12 @@ enum Refusal {
 impl EgressProxy {
     /// A proxy whose sockets lie beneath `folder`.
     pub fn new(folder: &Path, rules: HostRules, lookup: Arc<dyn Lookup>, limits: ProxyLimits) -> io::Result<Self> {
-        std::fs::create_dir_all(folder)?;
+        let _turn = hold_folder(folder)?;
+        remove_left(folder)?;
         // Another process may have the same folder.
-        let folder = tempfile::Builder::new().prefix("egress-").tempdir_in(folder)?;
-        Ok(Self { folder, ways: AtomicU64::new(0), proxy: Arc::new(Proxy { rules, lookup, limits }) })
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(folder)?;
+        let held = hold_folder(folder.path())?;
+        Ok(Self { folder, _held: held, ways: AtomicU64::new(0), proxy: Arc::new(Proxy { rules, lookup, limits }) })
     }
 }
 
@@ -149,6 +157,17 @@ async fn accept(listener: UnixListener, serving: &Serving, tasks: &Tasks) {
             let _ended = stopped.run_until_cancelled(serving.serve(client)).await;
         });
     }
+}
+
+/// Removes the folders of proxies that ended without doing so. The caller holds `folder`.
+fn remove_left(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) && try_hold_folder(&entry.path())?.is_some() {
+            std::fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// By way of the folder's descriptor: the address of a socket is shorter than a path may be.

@@ -203,3 +203,17 @@ async fn its_sockets_are_gone_with_it_wherever_they_lay() {
     drop((proxy, ways));
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
 }
+
+#[tokio::test]
+async fn a_folder_that_a_killed_gateway_left_is_removed_by_the_next_and_none_that_is_in_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = || EgressProxy::new(folder.path(), HostRules::any_public(), meaning(&[&[]]), ProxyLimits::default()).unwrap();
+    let beside = start();
+    let way = beside.open().unwrap();
+    let left = folder.path().join("egress-left");
+    std::fs::create_dir(&left).unwrap();
+    std::fs::write(left.join("0"), "").unwrap();
+    std::fs::write(folder.path().join("other"), "").unwrap();
+    let next = start();
+    assert!(!left.exists() && way.socket().exists() && next.open().unwrap().socket().exists() && folder.path().join("other").exists());
+}

@@ -5,6 +5,7 @@
 use std::io;
 use std::net::{Ipv4Addr, TcpListener as StdListener};
 use std::path::Path;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -26,8 +27,10 @@ pub(crate) async fn run(listener: StdListener, socket: &Path) -> io::Result<()> 
     let mut open = FuturesUnordered::new();
     loop {
         tokio::select! {
-            accepted = listener.accept() => if let Ok((connection, _)) = accepted {
-                open.push(async move { carry(connection, UnixStream::connect(socket).await?).await });
+            accepted = listener.accept() => match accepted {
+                Ok((connection, _)) => open.push(async move { carry(connection, UnixStream::connect(socket).await?).await }),
+                // Without descriptors for the moment: clients wait.
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
             // One that broke off is its two ends' affair.
             Some(_ended) = open.next() => {}

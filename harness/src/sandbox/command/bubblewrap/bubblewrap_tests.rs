@@ -27,15 +27,7 @@ struct Place {
 impl Place {
     async fn with(limits: CommandLimits) -> Self {
         let base = tempfile::tempdir().unwrap();
-        let options = BubblewrapOptions {
-            support: base.path().join("support"),
-            limits,
-            network: Network::None,
-            inner: Some(inner_program()),
-            mounts: Vec::new(),
-            environment: Vec::new(),
-            hidden: Vec::new(),
-        };
+        let options = BubblewrapOptions { limits, inner: Some(inner_program()), ..BubblewrapOptions::new(base.path().join("support")) };
         let (sandbox, report) = BubblewrapCommandSandbox::open(options).await;
         let Some(sandbox) = sandbox else { panic!("the sandbox does not hold here: {}", report.missing_text()) };
         let dirs = thread_of(base.path(), "ann");

@@ -61,6 +61,21 @@ pub struct BubblewrapOptions {
     pub hidden: Vec<PathBuf>,
 }
 
+impl BubblewrapOptions {
+    /// Sandboxes with the usual limits that see and reach nothing further; `support` is theirs.
+    pub fn new(support: impl Into<PathBuf>) -> Self {
+        Self {
+            support: support.into(),
+            limits: CommandLimits::default(),
+            network: Network::None,
+            inner: None,
+            mounts: Vec::new(),
+            environment: Vec::new(),
+            hidden: Vec::new(),
+        }
+    }
+}
+
 /// What the commands of a sandbox reach.
 #[derive(Debug, Clone, Default)]
 pub enum Network {
