@@ -69,7 +69,7 @@ pub enum Order {
 }
 
 /// Which events of a thread to read.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct EventQuery {
     /// Only of this run.
     pub run_id: Option<RunId>,
@@ -81,10 +81,24 @@ pub struct EventQuery {
     pub after_seq: Option<u64>,
     /// Only with a smaller seq.
     pub before_seq: Option<u64>,
-    /// At most this many.
+    /// At most this many; a hundred when nobody says.
     pub limit: usize,
     /// Which of them when there are more.
     pub order: Order,
+}
+
+impl Default for EventQuery {
+    fn default() -> Self {
+        Self {
+            run_id: None,
+            category: None,
+            event_types: Vec::new(),
+            after_seq: None,
+            before_seq: None,
+            limit: 100,
+            order: Order::default(),
+        }
+    }
 }
 
 /// Keeps the journal.
