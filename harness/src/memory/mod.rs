@@ -1,8 +1,8 @@
 //! Long-term memory: what is remembered about a user across conversations.
 //!
-//! A run notes that its thread has news ([`Memories::note`]). When the thread has been quiet for a while, a [`worker`] reads what was
-//! said since the last time ([`dialogue`]), asks a model what of it is worth keeping ([`learn`]), and merges that into the user's
-//! document ([`document`], [`merge`]). What agents get to read of it is [`render`]ed within a budget.
+//! A run notes that its thread has news ([`Memories::note`]). When the thread has been quiet for a while, a `worker` reads what was
+//! said since the last time (`dialogue`), asks a model what of it is worth keeping (`learn`), and merges that into the user's
+//! document (`document`, [`merge`]). What agents get to read of it is [`render`]ed within a budget.
 
 mod dialogue;
 mod document;

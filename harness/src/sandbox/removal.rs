@@ -72,7 +72,7 @@ impl ThreadDirs {
     /// Removes everything that belongs to the thread. `false` when there was nothing.
     ///
     /// # Errors
-    /// See [`remove_tree`]. What is left then lies aside and is not the thread's any more; [`sweep`] tries again.
+    /// See [`remove_tree`]. What is left then lies aside and is not the thread's any more; `sweep` tries again.
     pub fn remove(&self) -> Result<bool, Fault> {
         let Some((threads, thread)) = self.siblings()? else { return Ok(false) };
         let mut removed = false;

@@ -1,6 +1,6 @@
 //! Skills: folders with a `SKILL.md` that tells an agent how a certain kind of work is done.
 //!
-//! [`frontmatter`] reads the head of such a file, [`scan`] finds the folders, [`Skills`] knows who has which and which are on, and
+//! [`frontmatter`] reads the head of such a file, `scan` finds the folders, [`Skills`] knows who has which and which are on, and
 //! changes those that a user brought along. [`archive`] takes a `.skill` file apart without trusting a byte of it. What an agent does
 //! with a skill is in `middlewares`: [`activation`] and [`policy`] decide it.
 

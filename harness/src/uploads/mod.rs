@@ -1,7 +1,7 @@
 //! What users hand in: files of a thread that come together, all of them or none.
 //!
-//! A [`UploadBatch`] takes the files of one request in pieces, under names that [`name`] decides on, and has them appear at once. What
-//! clients are told of them is [`shown`]; the Markdown beside documents is made in [`markdown`].
+//! A [`UploadBatch`] takes the files of one request in pieces, under names that `name` decides on, and has them appear at once. What
+//! clients are told of them is `shown`; the Markdown beside documents is made in `markdown`.
 
 mod batch;
 mod error;

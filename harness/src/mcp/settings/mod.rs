@@ -1,7 +1,7 @@
 //! The servers as clients read and change them.
 //!
-//! [`shape`] says what their fields must be, [`secrets`] hides what is secret and puts it back, [`allowed`] and [`package`] decide which
-//! programs may be configured from outside, and [`change`] puts all of that together over a [`port`].
+//! `shape` says what their fields must be, `secrets` hides what is secret and puts it back, `allowed` and `package` decide which
+//! programs may be configured from outside, and `change` puts all of that together over a `port`.
 
 mod allowed;
 mod change;

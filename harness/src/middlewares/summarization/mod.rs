@@ -1,8 +1,8 @@
 //! Keeps long conversations within what their model can read.
 //!
 //! The thread keeps every message. Two channels say what the model gets instead of the oldest ones: the summary, and the message
-//! with which the rest begins ([`view`]). [`policy`] decides when and where to cut, [`write`](mod@write) asks a model for the
-//! summary, [`ledger`] tells beside it which tasks were handed out and which skills were read, [`fit`] makes a request fit whatever became of that.
+//! with which the rest begins (`view`). `policy` decides when and where to cut, `write` asks a model for the
+//! summary, `ledger` tells beside it which tasks were handed out and which skills were read, `fit` makes a request fit whatever became of that.
 
 mod compact;
 mod fit;

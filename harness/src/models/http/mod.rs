@@ -1,6 +1,6 @@
 //! What all providers over HTTP share: the way to a server, waiting within limits, cutting streams, and the end of an answer.
 //!
-//! A provider is a [`Wire`] (its request and the reader of its answers, both pure); [`HttpChatModel`] does the rest for all.
+//! A provider is a `Wire` (its request and the reader of its answers, both pure); `HttpChatModel` does the rest for all.
 
 mod call_pieces;
 mod chat;

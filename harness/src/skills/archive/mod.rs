@@ -1,6 +1,6 @@
 //! A `.skill` file: a ZIP archive with one skill in it, from somebody who may mean harm.
 //!
-//! [`plan`] decides from the table of contents alone whether the archive is taken, and what of it. Only then something is read, and
+//! `plan` decides from the table of contents alone whether the archive is taken, and what of it. Only then something is read, and
 //! nothing is written to but a fresh folder, in which no entry can name what is outside of it.
 
 mod plan;

@@ -1,10 +1,10 @@
 //! Tools that search and read the web, one provider per file.
 //!
-//! An entry of `tools[]` names a provider and what is wanted of it ([`kinds`]). The three tools say what a model reads
-//! ([`web_search`], [`web_fetch`], [`image_search`]); a provider answers one of the three ports of [`ports`], through a [`Remote`]
-//! that bounds time, size and tries. Pages become Markdown in [`readable`].
+//! An entry of `tools[]` names a provider and what is wanted of it (`kinds`). The three tools say what a model reads
+//! (`web_search`, `web_fetch`, `image_search`); a provider answers one of the three ports of `ports`, through a `Remote`
+//! that bounds time, size and tries. Pages become Markdown in `readable`.
 //!
-//! To add a provider: a file that implements a port and is made from [`Settings`], a row in `kinds.rs`, an arm in `kit.rs`.
+//! To add a provider: a file that implements a port and is made from `Settings`, a row in `kinds.rs`, an arm in `kit.rs`.
 
 mod brave;
 mod browserless;

@@ -1,7 +1,7 @@
 //! Commands in a sandbox of the kernel's own means, put together by `bwrap`.
 //!
-//! What a command sees is in [`arguments`], what it may ask of the kernel in [`filter`], what it may use in
-//! [`CommandLimits`] and [`cgroup`]. [`probe`] tries all of it before anything is trusted to it.
+//! What a command sees is in `arguments`, what it may ask of the kernel in `filter`, what it may use in
+//! [`CommandLimits`] and `cgroup`. `probe` tries all of it before anything is trusted to it.
 
 mod arguments;
 mod cgroup;

@@ -1,6 +1,6 @@
 //! Commands in containers: one for each user's thread, made when it is needed and kept for a while.
 //!
-//! [`docker`] and [`provisioner`] make them, [`pool`] says which are kept, [`inside`] speaks to what runs in one. A command is launched by a script
+//! `docker` and `provisioner` make them, `pool` says which are kept, `inside` speaks to what runs in one. A command is launched by a script
 //! that knows everything it started, so its end is the same whatever the image's service does.
 
 mod docker;
