@@ -311,7 +311,11 @@ async fn who_is_not_asked_finds_the_run_waiting_and_may_answer_elsewhere() {
         assert_eq!(shown["waits_for"].as_array().map(Vec::len), Some(1), "{shown}");
         client.0.cancel().await.expect("closed");
         assert!(timeout(PATIENCE, server.child.wait()).await.expect("it ends").expect("a status").success());
-        let mut chat = command(&server.home, &["chat", "--thread", text(&shown["thread_id"]), "--plan", "--answer", "yes", "--config"]);
+        // The very command that the result names, asked as the question was.
+        let named = told.split('`').find_map(|words| words.strip_prefix("deerflow ")).expect("a command");
+        let arguments: Vec<&str> = named.split(' ').chain(["--config"]).collect();
+        assert!(arguments.contains(&"--plan") && arguments.contains(&text(&shown["thread_id"])), "{named}");
+        let mut chat = command(&server.home, &arguments);
         let done = timeout(PATIENCE, chat.output()).await.expect("in time").expect("ended");
         let printed = String::from_utf8_lossy(&done.stdout).into_owned();
         assert!(done.status.success() && printed.ends_with("over\n"), "{printed}");

@@ -61,7 +61,8 @@ pub struct ChatArgs {
     /// Go on with the thread that was last changed.
     #[arg(long = "continue", group = "on")]
     pub r#continue: bool,
-    /// The message answers what the thread waits for: `yes` or words, or, where several things are asked, JSON by their ids.
+    /// The message answers what the thread waits for: `yes` or words, or, where several things are asked, JSON by their ids. Name the
+    /// options that the question was asked with.
     #[arg(long, requires = "on")]
     pub answer: bool,
     /// The model entry to ask.

@@ -62,7 +62,7 @@ impl<L: Listener> Asking<L> {
                 return Err(format!("The run was stopped before it was done. What was said stays in thread {thread}."));
             }
             let Some(answers) = self.answers(&outcome.open, thread).await? else {
-                return Ok(outcome.answer(thread, &conversation.run_id));
+                return Ok(outcome.answer(thread, &conversation.run_id, &options));
             };
             begun = self.client.resume_with(answers, thread, &options).await;
         }

@@ -1,12 +1,14 @@
 //! What became of a question, as a client and its model read it.
 
-use harness::client::{EventKind, Question, StreamEvent};
+use harness::client::{ChatOptions, EventKind, Question, StreamEvent};
 use harness::ids::{RunId, ThreadId};
 use harness::messages::{Content, kwargs};
 use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::commands::chat::command_to_allow;
 
 /// What is said when a run ends without a word.
 const SILENT: &str = "The agent ended without an answer.";
@@ -36,6 +38,9 @@ pub(super) struct Answer {
     pub(super) title: Option<String>,
     /// What this answer cost.
     pub(super) usage: Usage,
+    /// The command with which a person allows what it waits for.
+    #[serde(skip)]
+    way_to_allow: String,
 }
 
 /// Tokens of a run.
@@ -90,7 +95,7 @@ impl Outcome {
     }
 
     /// All of it, when the run is over.
-    pub(super) fn answer(self, thread: &ThreadId, run: &RunId) -> Answer {
+    pub(super) fn answer(self, thread: &ThreadId, run: &RunId, asked: &ChatOptions) -> Answer {
         let artifacts = self.state["artifacts"].as_array().into_iter().flatten();
         Answer {
             thread_id: thread.to_string(),
@@ -101,6 +106,7 @@ impl Outcome {
             artifacts: artifacts.filter_map(Value::as_str).map(str::to_owned).collect(),
             title: self.state["title"].as_str().filter(|title| !title.is_empty()).map(str::to_owned),
             usage: self.usage,
+            way_to_allow: command_to_allow(thread, asked),
         }
     }
 }
@@ -151,9 +157,7 @@ impl Answer {
         let mut way = match (self.waits_for.is_empty(), &self.question) {
             (true, None) => format!("[To go on, call ask with thread_id {thread}."),
             (true, Some(_)) => format!("[To answer, call ask with thread_id {thread}."),
-            (false, _) => format!(
-                "[A person answers in the web UI, or with `deerflow chat --thread {thread} --answer yes`. A call of ask on it drops that."
-            ),
+            (false, _) => format!("[A person answers in the web UI, or with `{}`. A call of ask on it drops that.", self.way_to_allow),
         };
         if !self.artifacts.is_empty() {
             way.push_str(&format!(" read_artifact reads its files: {}.", self.artifacts.join(", ")));

@@ -11,7 +11,7 @@ fn event(kind: &str, data: Value) -> StreamEvent {
 fn answer(events: Vec<StreamEvent>) -> Answer {
     let mut outcome = Outcome::default();
     events.into_iter().for_each(|event| outcome.take(event));
-    outcome.answer(&ThreadId::parse("t").unwrap(), &RunId::parse("r").unwrap())
+    outcome.answer(&ThreadId::parse("t").unwrap(), &RunId::parse("r").unwrap(), &ChatOptions::default())
 }
 
 fn texts(result: &CallToolResult) -> Vec<&str> {
@@ -59,6 +59,22 @@ fn a_question_is_told_with_the_way_to_answer_it() {
     assert_eq!(result.is_error, Some(false));
     let words = event("messages-tuple", json!({ "type": "ai", "id": "b", "content": "Never mind." }));
     assert_eq!(answer(vec![event("messages-tuple", card), words]).question, None);
+}
+
+#[test]
+fn a_run_that_waits_is_no_answer_and_says_how_a_person_gives_one() {
+    let call = json!({ "name": "bash", "args": { "command": "rm a" }, "description": "it removes" });
+    let end =
+        |questions| event("end", json!({ "usage": { "input_tokens": 1, "output_tokens": 1, "total_tokens": 2 }, "questions": questions }));
+    let waiting = end(json!([{ "id": "q", "value": { "action_requests": [call] } }]));
+    let asked = answer(vec![waiting.clone()]);
+    assert_eq!(asked.waits_for, [r#"leave to call bash with {"command":"rm a"}: it removes"#]);
+    let result = asked.into_result();
+    let told = texts(&result);
+    assert!(told[0].starts_with(WAITING) && told[0].ends_with("it removes"), "{told:?}");
+    assert!(told[1].contains("`deerflow chat --thread t --answer yes`") && told.len() == 2, "{told:?}");
+    let gone_on = answer(vec![waiting, end(json!([]))]);
+    assert_eq!((gone_on.waits_for.len(), gone_on.usage.total_tokens), (0, 4), "what both runs cost");
 }
 
 #[test]

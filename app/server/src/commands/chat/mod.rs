@@ -2,6 +2,7 @@
 
 mod cards;
 mod input;
+mod options;
 mod questions;
 
 use std::io::{self, Write};
@@ -18,6 +19,8 @@ use tokio::sync::mpsc;
 use crate::cli::ChatArgs;
 use cards::Cards;
 use input::Said;
+pub(crate) use options::command_to_allow;
+use options::options;
 
 /// What a conversation at a terminal needs.
 #[derive(Debug)]
@@ -60,19 +63,6 @@ impl From<Ended> for ExitCode {
             Ended::Stopped | Ended::AtOnce => Self::from(130),
         }
     }
-}
-
-/// The options that the command line names.
-fn options(args: &ChatArgs) -> ChatOptions {
-    let mut options = ChatOptions::default();
-    options.model_name.clone_from(&args.model);
-    options.agent_name.clone_from(&args.agent);
-    options.reasoning_effort.clone_from(&args.reasoning);
-    options.thinking_enabled = !args.no_thinking;
-    options.plan_mode = args.plan;
-    options.subagent_enabled = args.subagents;
-    options.recursion_limit = args.recursion_limit;
-    options
 }
 
 impl Chat<'_> {
@@ -150,7 +140,7 @@ impl Chat<'_> {
             Some(words) => questions::read_all(words, &open),
             // A program says by itself what it answers.
             None if json => return Ok(Ended::Well),
-            None => match self.ask(&open, out).await? {
+            None => match self.ask(&open, options, out).await? {
                 Some(answers) => answers,
                 None => return Ok(Ended::Asked),
             },
@@ -176,14 +166,14 @@ impl Chat<'_> {
                 return Ok(ended);
             }
             // A program has read the questions in the last event.
-            let answers = if json { None } else { self.ask(&open, out).await? };
+            let answers = if json { None } else { self.ask(&open, options, out).await? };
             let Some(answers) = answers else { return Ok(Ended::Asked) };
             conversation = self.client.resume_with(answers, &self.thread, options).await;
         }
     }
 
     /// Asks the person what the run asks; nothing when nobody answers.
-    async fn ask(&mut self, open: &[Question], out: &mut dyn Write) -> anyhow::Result<Option<Value>> {
+    async fn ask(&mut self, open: &[Question], options: &ChatOptions, out: &mut dyn Write) -> anyhow::Result<Option<Value>> {
         let mut answers = Map::new();
         for question in open {
             questions::show(question, out)?;
@@ -192,8 +182,7 @@ impl Chat<'_> {
                 Some(()) = self.stops.recv() => None,
             };
             let Some(line) = line else {
-                let thread = &self.thread;
-                writeln!(out, "\nnobody answered, so nothing was done; `deerflow chat --thread {thread} --answer yes` says yes")?;
+                writeln!(out, "\nnobody answered, so nothing was done; `{}` says yes", command_to_allow(&self.thread, options))?;
                 return Ok(None);
             };
             answers.insert(question.id.clone(), questions::read(&line, question));
