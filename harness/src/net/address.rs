@@ -2,9 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
-/// Addresses of documentation, which no machine has.
-const NOBODYS_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-const NOBODYS_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
+/// Addresses of documentation. Private networks use one or the other; no machine has them all.
+const NOBODYS_V4: [Ipv4Addr; 3] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(198, 51, 100, 1), Ipv4Addr::new(203, 0, 113, 1)];
+const NOBODYS_V6: [Ipv6Addr; 2] = [Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 1)];
 
 /// Whether `address` is one that anybody on the internet could call: not of this machine, its network, or a reserved range.
 pub fn is_public(address: IpAddr) -> bool {
@@ -19,9 +19,13 @@ pub fn is_public(address: IpAddr) -> bool {
 
 /// Whether this machine has the address itself. It is asked by taking a port there, which no other machine's address lets it.
 pub fn is_own(address: IpAddr) -> bool {
-    let is_ours = |address: IpAddr| UdpSocket::bind((address, 0)).is_ok();
+    let lets_us = |address: IpAddr| UdpSocket::bind((address, 0)).is_ok();
     // Machines that stand in for others may take any address: then this tells nothing.
-    is_ours(address) && !is_ours(if address.is_ipv4() { NOBODYS_V4 } else { NOBODYS_V6 })
+    let lets_us_take_any = || match address {
+        IpAddr::V4(_) => NOBODYS_V4.into_iter().all(|nobodys| lets_us(nobodys.into())),
+        IpAddr::V6(_) => NOBODYS_V6.into_iter().all(|nobodys| lets_us(nobodys.into())),
+    };
+    lets_us(address) && !lets_us_take_any()
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
@@ -74,7 +78,7 @@ mod tests {
     #[test]
     fn the_loopback_is_this_machines_own_and_the_rest_of_the_world_is_not() {
         assert!(is_own("127.0.0.1".parse().unwrap()));
-        for other in ["8.8.8.8", "192.0.2.7", "2606:4700::1111"] {
+        for other in ["8.8.8.8", "1.1.1.1", "2606:4700::1111"] {
             assert!(!is_own(other.parse().unwrap()), "{other}");
         }
     }

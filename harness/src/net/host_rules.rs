@@ -140,9 +140,7 @@ impl HostRules {
         let may = |address: &IpAddr| is_public(*address) || self.lists(*address, target.port);
         if found.iter().all(may) { Ok(found) } else { Err(Denied::Private(target.clone())) }
     }
-}
 
-impl HostRules {
     /// Whether this very address is listed, by itself or by its network.
     pub fn lists(&self, address: IpAddr, port: u16) -> bool {
         self.entries.iter().flatten().any(|entry| entry.ports.include(port) && entry.hosts.has(address))
