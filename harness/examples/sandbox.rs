@@ -38,7 +38,7 @@ async fn run(command: &str, hosts: &[String]) -> Result<ExitCode, Box<dyn std::e
         [] => Network::None,
         hosts => {
             let rules = HostRules::only(hosts)?;
-            Network::Proxied(Arc::new(EgressProxy::new(&support, rules, Arc::new(SystemLookup), ProxyLimits::default())?))
+            Network::Proxied(Arc::new(EgressProxy::new(&support, rules, Arc::new(SystemLookup::default()), ProxyLimits::default())?))
         }
     };
     let inner = InnerProgram { program: std::env::current_exe()?, arguments: vec!["inner".to_owned()] };

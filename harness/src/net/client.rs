@@ -1,19 +1,22 @@
 //! Calls what may be called: each name is resolved once, judged, and connected to as it was judged.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, ClientBuilder, Method, RequestBuilder, Url};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::egress::{Egress, Forbidden, host_of};
 
 /// How long a name may take to be resolved.
 const RESOLVE_LIMIT: Duration = Duration::from_secs(5);
+/// How many names a [`SystemLookup`] looks up at once.
+const MOST_LOOKUPS: usize = 32;
 
 /// Turns names into addresses.
 #[async_trait]
@@ -22,16 +25,44 @@ pub trait Lookup: Send + Sync + fmt::Debug + 'static {
     async fn lookup(&self, host: &str) -> Vec<IpAddr>;
 }
 
-/// The resolver of the system.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SystemLookup;
+/// The resolver of the system, for so many names at once. Each takes a thread until the system gives up, also when nobody waits for it
+/// any more: without a bound, whoever names hosts whose servers keep silent takes all the threads in which files are read. Clones share
+/// their places.
+#[derive(Debug, Clone)]
+pub struct SystemLookup {
+    places: Arc<Semaphore>,
+}
+
+impl Default for SystemLookup {
+    fn default() -> Self {
+        Self { places: Arc::new(Semaphore::new(MOST_LOOKUPS)) }
+    }
+}
 
 #[async_trait]
 impl Lookup for SystemLookup {
     async fn lookup(&self, host: &str) -> Vec<IpAddr> {
-        let found = timeout(RESOLVE_LIMIT, tokio::net::lookup_host((host, 0))).await.ok().and_then(Result::ok);
-        found.into_iter().flatten().map(|address| address.ip()).collect()
+        let host = host.to_owned();
+        within(&self.places, RESOLVE_LIMIT, move || {
+            let found = (host.as_str(), 0).to_socket_addrs().into_iter().flatten();
+            found.map(|address| address.ip()).collect()
+        })
+        .await
+        .unwrap_or_default()
     }
+}
+
+/// What a thread finds out in time. It keeps its place until it is done, also when that is too late.
+async fn within<T: Send + 'static>(places: &Arc<Semaphore>, limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let worked = async {
+        let place = places.clone().acquire_owned().await.ok()?;
+        let thread = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            work()
+        });
+        thread.await.ok()
+    };
+    timeout(limit, worked).await.ok().flatten()
 }
 
 /// A client that calls no address that its [`Egress`] forbids. Clones share connections.

@@ -81,3 +81,13 @@ async fn unknown_names_are_told_apart_from_forbidden_ones() {
     let error = client.request(Method::GET, client.read("http://nobody.test/").unwrap()).unwrap().send().await.unwrap_err();
     assert_eq!(forbidden(&error), Some(&Forbidden::Unknown("nobody.test".to_owned())));
 }
+
+#[tokio::test]
+async fn a_lookup_that_nobody_waits_for_any_more_keeps_its_place_until_it_is_done() {
+    let places = Arc::new(Semaphore::new(1));
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    assert_eq!(within(&places, Duration::from_millis(1), move || held.recv().is_ok()).await, None, "too late");
+    assert_eq!(within(&places, Duration::from_millis(1), || "found").await, None, "no place is free");
+    release.send(()).unwrap();
+    assert_eq!(within(&places, Duration::from_secs(60), || "found").await, Some("found"));
+}

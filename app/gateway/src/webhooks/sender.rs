@@ -86,7 +86,7 @@ enum NotTaken {
 impl WebhookSender {
     /// A sender over `outbox`.
     pub fn new(outbox: Arc<dyn WebhookOutbox>, clock: Arc<dyn Clock>, options: SenderOptions) -> reqwest::Result<Self> {
-        let client = GuardedClient::new(options.policy.egress(), Arc::new(SystemLookup), |client| {
+        let client = GuardedClient::new(options.policy.egress(), Arc::new(SystemLookup::default()), |client| {
             client.timeout(options.patience).user_agent(concat!("deerflow/", env!("CARGO_PKG_VERSION")))
         })?;
         Ok(Self { outbox, clock, client, options })

@@ -119,7 +119,7 @@ fn network(sandbox: &SandboxConfig, support: &Path) -> Result<Network, String> {
         None => Ok(Network::None),
         Some(rules) => {
             let rules = rules.map_err(|error| format!("sandbox.network: {error}"))?;
-            let proxy = EgressProxy::new(support, rules, Arc::new(SystemLookup), ProxyLimits::default());
+            let proxy = EgressProxy::new(support, rules, Arc::new(SystemLookup::default()), ProxyLimits::default());
             let proxy = proxy.map_err(|error| format!("the proxy of sandboxed commands does not start: {error}"))?;
             Ok(Network::Proxied(Arc::new(proxy)))
         }

@@ -85,7 +85,7 @@ impl WebKit {
 
     /// A kit with the resolver of the system.
     pub fn new(variables: Variables) -> reqwest::Result<Self> {
-        Self::with(variables, Arc::new(SystemLookup), Patience::default())
+        Self::with(variables, Arc::new(SystemLookup::default()), Patience::default())
     }
 
     /// A kit with another resolver for the pages that models name, and another patience with providers.

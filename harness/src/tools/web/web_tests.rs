@@ -132,7 +132,7 @@ async fn request(socket: &mut TcpStream) -> Option<Heard> {
 fn kit() -> WebKit {
     let patience = Patience { tries: 3, wait: Duration::ZERO, longest: Duration::from_secs(5) };
     let variables = [("TAVILY_API_KEY".to_owned(), "from-the-environment".to_owned())];
-    WebKit::with(variables.into_iter().collect(), Arc::new(SystemLookup), patience).unwrap()
+    WebKit::with(variables.into_iter().collect(), Arc::new(SystemLookup::default()), patience).unwrap()
 }
 
 fn entry(kind: &str, more: Value) -> ToolConfig {

@@ -33,7 +33,7 @@ impl Place {
     async fn reaching(hosts: &[String]) -> Self {
         let place = Self::furnished().await;
         let rules = HostRules::only(hosts).unwrap();
-        let proxy = EgressProxy::new(place.base.path(), rules, Arc::new(SystemLookup), ProxyLimits::default()).unwrap();
+        let proxy = EgressProxy::new(place.base.path(), rules, Arc::new(SystemLookup::default()), ProxyLimits::default()).unwrap();
         let options = BubblewrapOptions { network: Network::Proxied(Arc::new(proxy)), ..place.sandbox.options.clone() };
         let (sandbox, report) = BubblewrapCommandSandbox::open(options).await;
         Self { sandbox: sandbox.unwrap_or_else(|| panic!("{}", report.missing_text())), ..place }
