@@ -1,6 +1,7 @@
 //! The deerflow binary: reads the environment, then does what the command line says.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use deerflow_server::cli::{Cli, Command, FileArgs, KeysCommand, ServeArgs};
@@ -19,6 +20,9 @@ use harness::sandbox::command::bubblewrap::inner;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// How long a server that stopped waits for threads that are at work.
+const LAST_MOMENT: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     if let Err(error) = own_program::declare() {
@@ -49,7 +53,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     #[cfg(feature = "fail-points")]
     deerflow_server::fail_points::arm(&environment)?;
     match command {
-        Command::Serve(args) => runtime()?.block_on(serve(args, environment)),
+        Command::Serve(args) => until_stopped(serve(args, environment)),
         Command::Chat(args) => until_done(talk::run(args, environment)),
         Command::Mcp(args) => until_done(mcp_server::run(args, environment)),
         Command::Config(command) => commands::config::run(&command, &environment, &mut commands::config::stdout()),
@@ -74,6 +78,14 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
             commands::doctor::run(&args, &environment, probes, &mut out).await
         }),
     }
+}
+
+/// What is left in threads gets a moment: a write is whole or absent then, and a search that goes on for long is for nobody.
+fn until_stopped(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+    let runtime = runtime()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(LAST_MOMENT);
+    done
 }
 
 fn until_done(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {

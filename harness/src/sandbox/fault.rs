@@ -102,6 +102,9 @@ pub enum Fault {
     /// Other writes to the same file did not finish in time.
     #[error("other writes to this file are still going on; try again")]
     Busy,
+    /// Other searches did not finish in time.
+    #[error("too many searches are going on; search again later, or with a simpler pattern")]
+    Crowded,
     /// The operation broke off inside this program.
     #[error("the operation was aborted")]
     Aborted,

@@ -3,8 +3,11 @@
 use std::fs::{File, Metadata};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::blocking_files::{BlockingFiles, DirectoryItem, FileLimits, FileStat, Occurrences, WriteMode};
@@ -22,6 +25,11 @@ use super::shelf::{Shelf, Shelves};
 use super::thread_dirs::ThreadDirs;
 use super::virtual_paths::{PathError, VirtualPath};
 use crate::ids::ThreadId;
+
+/// Searches at once in this process: what one costs is for its pattern to say, and all files are read in the same threads.
+static SEARCHES: Semaphore = Semaphore::const_new(4);
+/// How long a search may wait for its turn.
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
 
 /// The files of every thread under one runtime home. A process has one of these.
 #[derive(Debug, Clone)]
@@ -149,7 +157,7 @@ impl ThreadFiles {
     pub async fn glob(&self, path: &VirtualPath, pattern: NamePattern, with_directories: bool, most: usize) -> Result<Found, FileError> {
         let stop = CancellationToken::new();
         let _stops_when_dropped = stop.clone().drop_guard();
-        self.run(path, move |files, path| files.glob(path, &pattern, with_directories, most, &stop)).await
+        self.search(path, move |files, path| files.glob(path, &pattern, with_directories, most, &stop)).await
     }
 
     /// See [`BlockingFiles::grep`].
@@ -159,7 +167,7 @@ impl ThreadFiles {
     pub async fn grep(&self, path: &VirtualPath, query: LineQuery, most: usize) -> Result<Found, FileError> {
         let stop = CancellationToken::new();
         let _stops_when_dropped = stop.clone().drop_guard();
-        self.run(path, move |files, path| files.grep(path, &query, most, &stop)).await
+        self.search(path, move |files, path| files.grep(path, &query, most, &stop)).await
     }
 
     /// See [`BlockingFiles::read_text`].
@@ -325,6 +333,14 @@ impl ThreadFiles {
         self.blocking.dirs().resolve_for_display(raw)
     }
 
+    async fn search<Op>(&self, path: &VirtualPath, operation: Op) -> Result<Found, FileError>
+    where
+        Op: FnOnce(&BlockingFiles, &VirtualPath) -> Result<Found, FileError> + Send + 'static,
+    {
+        let (files, owned_path) = (self.blocking.clone(), path.clone());
+        in_turn(move || Ok(operation(&files, &owned_path))).await.map_err(|fault| fault.at(path))?
+    }
+
     pub(super) async fn run<T, Op>(&self, path: &VirtualPath, operation: Op) -> Result<T, FileError>
     where
         T: Send + 'static,
@@ -333,6 +349,21 @@ impl ThreadFiles {
         let (files, owned_path) = (self.blocking.clone(), path.clone());
         off_the_runtime(move || Ok(operation(&files, &owned_path))).await.map_err(|fault| fault.at(path))?
     }
+}
+
+/// As [`off_the_runtime`], when it is its turn: for what may take as long as somebody wants it to. It keeps its place until it is done,
+/// also when nobody waits for it any more.
+pub(crate) async fn in_turn<T, Op>(operation: Op) -> Result<T, Fault>
+where
+    T: Send + 'static,
+    Op: FnOnce() -> Result<T, Fault> + Send + 'static,
+{
+    let turn = timeout(LONGEST_WAIT, SEARCHES.acquire()).await.map_err(|_late| Fault::Crowded)?;
+    off_the_runtime(move || {
+        let _turn = turn;
+        operation()
+    })
+    .await
 }
 
 /// Runs what takes long where nobody else waits for it.

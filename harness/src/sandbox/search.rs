@@ -2,6 +2,7 @@
 
 use std::fs::{File, Metadata};
 use std::io::Read;
+use std::time::{Duration, Instant};
 
 use globset::{GlobBuilder, GlobMatcher};
 use regex::{Regex, RegexBuilder};
@@ -33,8 +34,9 @@ const LONGEST_EXPRESSION: usize = 1_024;
 const MOST_NESTED: usize = 10;
 /// How large a regular expression may become, in bytes: what it costs per letter grows with it.
 const LARGEST_EXPRESSION: usize = 256 << 10;
-/// What one search reads at most.
+/// What one search reads at most, and how long it goes on: some patterns take a minute for a megabyte.
 const MOST_READ: u64 = 256 << 20;
+const LONGEST_SEARCH: Duration = Duration::from_secs(5);
 
 /// A pattern of names, `/` being matched by `**` alone.
 #[derive(Debug, Clone)]
@@ -121,7 +123,8 @@ impl BlockingFiles {
         stop: &CancellationToken,
     ) -> Result<Found, FileError> {
         let mut found = Found::default();
-        let mut walk = Walk { left: self.max_entries(), stop };
+        let bounds = Bounds::from_now(stop);
+        let mut walk = Walk { left: self.max_entries(), bounds };
         for start in self.starts(path)? {
             let walked = walk.visit(&start.directory, &start.prefix(), &mut |kind, relative| {
                 if (kind == NodeKind::File || with_directories) && pattern.0.is_match(relative) {
@@ -142,17 +145,18 @@ impl BlockingFiles {
     /// # Errors
     /// As [`glob`](Self::glob).
     pub fn grep(&self, path: &VirtualPath, query: &LineQuery, most: usize, stop: &CancellationToken) -> Result<Found, FileError> {
+        let bounds = Bounds::from_now(stop);
         let mut found = Found::default();
         let starts = match self.starts(path) {
             Ok(starts) => starts,
             Err(FileError::At { fault: Fault::NotDirectory, .. }) => {
                 let (file, _) = self.open_read(path)?;
-                add_lines(file, &path.to_string(), query, most, &mut found);
+                add_lines(file, &path.to_string(), query, most, bounds, &mut found).map_err(|fault| fault.at(path))?;
                 return Ok(found);
             }
             Err(error) => return Err(error),
         };
-        let mut walk = Walk { left: self.max_entries(), stop };
+        let mut walk = Walk { left: self.max_entries(), bounds };
         let mut left_to_read = MOST_READ;
         for start in starts {
             let walked = walk.visit(&start.directory, &start.prefix(), &mut |kind, relative| {
@@ -165,7 +169,7 @@ impl BlockingFiles {
                     return Ok(true);
                 };
                 left_to_read = left_to_read.saturating_sub(metadata.len());
-                add_lines(file, &format!("{path}/{relative}"), query, most, &mut found);
+                add_lines(file, &format!("{path}/{relative}"), query, most, bounds, &mut found)?;
                 Ok(!found.incomplete && left_to_read > 0)
             });
             found.incomplete |= !walked.map_err(|fault| fault.at(path))?;
@@ -187,10 +191,28 @@ impl Start {
     }
 }
 
+/// When a search ends before it is through.
+#[derive(Debug, Clone, Copy)]
+struct Bounds<'a> {
+    stop: &'a CancellationToken,
+    until: Instant,
+}
+
+impl<'a> Bounds<'a> {
+    fn from_now(stop: &'a CancellationToken) -> Self {
+        Self { stop, until: Instant::now() + LONGEST_SEARCH }
+    }
+
+    /// Whether there is time for more.
+    fn allow_more(self) -> Result<bool, Fault> {
+        if self.stop.is_cancelled() { Err(Fault::Aborted) } else { Ok(Instant::now() < self.until) }
+    }
+}
+
 /// A way through directories that looks at so many entries at most.
 struct Walk<'a> {
     left: usize,
-    stop: &'a CancellationToken,
+    bounds: Bounds<'a>,
 }
 
 impl Walk<'_> {
@@ -206,8 +228,8 @@ impl Walk<'_> {
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let mut all = !more;
         for entry in entries {
-            if self.stop.is_cancelled() {
-                return Err(Fault::Aborted);
+            if !self.bounds.allow_more()? {
+                return Ok(false);
             }
             let Ok(name) = entry.name.to_str() else { continue };
             if is_ignored(name) || entry.kind == NodeKind::Other {
@@ -235,24 +257,29 @@ impl Walk<'_> {
     }
 }
 
-fn add_lines(file: impl Read, shown: &str, query: &LineQuery, most: usize, found: &mut Found) {
+fn add_lines(file: impl Read, shown: &str, query: &LineQuery, most: usize, bounds: Bounds<'_>, found: &mut Found) -> Result<(), Fault> {
     let mut bytes = Vec::new();
     let is_read = file.take(LONGEST_FILE + 1).read_to_end(&mut bytes).is_ok();
     let is_text = !bytes.iter().take(LOOKED_AT_FOR_NUL).any(|byte| *byte == 0);
     if !is_read || !is_text || bytes.len() as u64 > LONGEST_FILE {
-        return;
+        return Ok(());
     }
     for (position, line) in String::from_utf8_lossy(&bytes).lines().enumerate() {
+        if !bounds.allow_more()? {
+            found.incomplete = true;
+            return Ok(());
+        }
         if line.chars().nth(LONGEST_LINE).is_some() || !query.text.is_match(line) {
             continue;
         }
         if found.rows.len() == most {
             found.incomplete = true;
-            return;
+            return Ok(());
         }
         let text: String = line.chars().take(SHOWN_OF_LINE).collect();
         found.rows.push(format!("{shown}:{}: {text}", position + 1));
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -48,6 +48,22 @@ fn names_are_found_by_pattern_and_links_are_not_followed() {
 }
 
 #[test]
+fn a_search_ends_between_two_lines_when_its_time_is_over_or_nobody_waits_for_it() {
+    let query = LineQuery::parse("one", false, false, None).unwrap();
+    let text = "one\n".repeat(10);
+    let stop = CancellationToken::new();
+    let mut found = Found::default();
+    add_lines(text.as_bytes(), "a", &query, 99, Bounds { stop: &stop, until: Instant::now() }, &mut found).unwrap();
+    assert_eq!((found.rows.len(), found.incomplete), (0, true));
+    let bounds = Bounds::from_now(&stop);
+    let mut found = Found::default();
+    add_lines(text.as_bytes(), "a", &query, 99, bounds, &mut found).unwrap();
+    assert_eq!((found.rows.len(), found.incomplete), (10, false));
+    stop.cancel();
+    assert!(matches!(add_lines(text.as_bytes(), "a", &query, 99, bounds, &mut found), Err(Fault::Aborted)));
+}
+
+#[test]
 fn lines_are_found_in_text_files_alone() {
     let place = filled();
     let query = |pattern: &str, literal, case| LineQuery::parse(pattern, literal, case, None).unwrap();
