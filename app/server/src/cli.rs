@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use harness::ids::ThreadId;
 use harness::runtime::runs::RunStatus;
 
@@ -16,6 +17,26 @@ pub struct Cli {
     /// Options of `serve`, for when it is left out.
     #[command(flatten)]
     pub serve: ServeArgs,
+}
+
+impl Cli {
+    /// What to do. Options of `serve` may stand before its name; what stands after it counts first.
+    ///
+    /// # Errors
+    /// Options of `serve` with another command.
+    pub fn into_command(self) -> Result<Command, clap::Error> {
+        let Self { command, serve } = self;
+        match command {
+            None => Ok(Command::Serve(serve)),
+            Some(Command::Serve(args)) => {
+                Ok(Command::Serve(ServeArgs { host: args.host.or(serve.host), port: args.port.or(serve.port), file: args.file }))
+            }
+            Some(_) if serve.host.is_some() || serve.port.is_some() => {
+                Err(Self::command().error(ErrorKind::ArgumentConflict, "--host and --port are options of serve alone"))
+            }
+            Some(other) => Ok(other),
+        }
+    }
 }
 
 /// What the binary can do.
@@ -311,8 +332,6 @@ pub struct ServeArgs {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
@@ -327,6 +346,18 @@ mod tests {
         assert_eq!(cli.serve.port, Some(9000));
         let cli = Cli::parse_from(["deerflow", "serve", "--config", "a.yaml"]);
         assert!(matches!(cli.command, Some(Command::Serve(args)) if args.file.config.is_some()));
+    }
+
+    #[test]
+    fn options_of_serve_count_before_its_name_as_after_it_and_with_no_other_command() {
+        let command = |words: &str| Cli::parse_from(words.split(' ')).into_command();
+        for words in
+            ["deerflow --port 9000 serve", "deerflow serve --port 9000", "deerflow --port 8 serve --port 9000", "deerflow --port 9000"]
+        {
+            assert!(matches!(command(words), Ok(Command::Serve(ServeArgs { port: Some(9000), .. }))), "{words}");
+        }
+        let error = command("deerflow --port 9000 doctor").unwrap_err().to_string();
+        assert!(error.contains("--host and --port are options of serve alone"), "{error}");
     }
 
     #[test]

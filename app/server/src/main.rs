@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     // Before anything else: each command in a sandbox waits for it.
     let done = match arguments.next() {
         Some(first) if first == SANDBOX_INNER => inner::run(arguments).map_err(Into::into),
-        _ => dispatch(Cli::parse()),
+        _ => dispatch(Cli::parse().into_command().unwrap_or_else(|error| error.exit())),
     };
     match done {
         Ok(code) => code,
@@ -43,8 +43,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
-    let command = cli.command.unwrap_or(Command::Serve(cli.serve));
+fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
     // Exports .env, so it comes before the runtime's threads; a worker has nothing of it.
     let environment = match &command {
         Command::ConvertDocument { .. } => Environment::of("/", None::<(String, String)>),
