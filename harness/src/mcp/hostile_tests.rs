@@ -209,6 +209,7 @@ async fn what_a_call_may_give_back_is_bounded() {
         "errors": Does { call: "yes complaint >&2", ..does }.within("tool_call_timeout", 5.0),
         "dead": Does { call: "exit 1", ..does }.entry(),
         "wrong": Does { call: r#"answer '{"unheard":"of"}'"#, ..does }.entry(),
+        "odd": Does { call: r#"printf '{"jsonrpc":"2.0","id":%s,"error":"out of ink"}\n' "$id""#, ..does }.entry(),
         "good": good(),
     }));
     let said = async |tool: &str| bench.call(&format!("{tool}_pid"), json!({})).await.unwrap_err();
@@ -220,7 +221,28 @@ async fn what_a_call_may_give_back_is_bounded() {
     assert!(errors.contains("more than 64 MiB that nobody asked for") || errors.contains("did not answer"), "{errors}");
     assert!(said("dead").await.contains("the connection ended"));
     assert!(said("wrong").await.contains("does not fit the question"));
+    assert_eq!(said("odd").await, "Error: the MCP server odd could not do this: it refused: out of ink.");
     assert!(!bench.text("good_pid").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_part_that_cannot_be_read_costs_not_the_others() {
+    let list = r#"answer '{"tools":[{"name":"bad"},{"name":"pid","inputSchema":{}}]}'"#;
+    let call = r#"answer '{"content":[{"type":"text","text":"here"},{"type":"hologram"}]}'"#;
+    let bench = Bench::with(json!({"a": Does { list, call, ..Does::default() }.entry()}));
+    assert_eq!(bench.names().await, ["a_pid"]);
+    assert_eq!(bench.text("a_pid").await, "here\n[a part of a kind that is not known here]");
+}
+
+#[tokio::test]
+async fn nobody_waits_for_the_goodbye_of_a_server_that_said_what_it_has() {
+    let list = r#"echo $$ > at; answer '{"tools":[{"name":"pid","inputSchema":{}}]}'; sleep 1000"#;
+    let bench = Bench::with(json!({"a": Does { list, ..Does::default() }.entry()}));
+    assert_eq!(bench.names().await, ["a_pid"]);
+    let pid = std::fs::read_to_string(bench.home.path().join("mcp/a/at")).unwrap();
+    assert!(is_alive(&pid), "its goodbye goes on");
+    timeout(Duration::from_secs(60), bench.tasks.shut_down()).await.unwrap();
+    until("its process ended", || !is_alive(&pid)).await;
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Map, Value, json};
 
+use super::reading::UNKNOWN;
 use crate::messages::Content;
 use crate::tools::builtins::type_of_content;
 use crate::tools::{ToolError, ToolOutput};
@@ -19,9 +20,6 @@ const MOST_BLOCKS: usize = 200;
 const MOST_IMAGES: usize = 20;
 /// The longest structured content that is kept, in bytes.
 const LONGEST_STRUCTURE: usize = 1_000_000;
-
-/// What stands for a part of a kind that is not known here.
-const UNKNOWN: &str = "[a part of a kind that is not known here]";
 
 /// The output. `mask` rewrites texts so that they show no folder of this machine.
 pub(super) fn output(result: CallToolResult, mask: impl Fn(&str) -> String) -> Result<ToolOutput, ToolError> {

@@ -51,6 +51,13 @@ pub(super) struct Shared {
     pub(super) tasks: Tasks,
 }
 
+impl Shared {
+    /// Ends a conversation in order; nobody waits for it.
+    fn say_goodbye(&self, session: Session) {
+        self.tasks.spawn(TaskKind::Finish, "mcp goodbye", session.close());
+    }
+}
+
 /// A server. Clones of its `Arc` live in the tools that agents were given.
 pub(super) struct Server {
     /// Tells servers of one process apart, also those of one name.
@@ -199,7 +206,7 @@ impl Server {
     async fn find_apart(&self, token: Option<HeaderValue>) -> Result<Vec<Tool>, McpError> {
         let session = self.open(self.home(), token).await?;
         let tools = session.list().await;
-        session.close().await;
+        self.shared.say_goodbye(session);
         tools
     }
 
@@ -249,7 +256,7 @@ impl Server {
     async fn call_over_http(&self, tool: &str, args: JsonObject, key: &str) -> Result<CallToolResult, McpError> {
         let session = self.open(Place::default(), self.token().await?).await?;
         let answer = session.call(tool, args, key, self.spec.call_limit).await;
-        self.shared.tasks.spawn(TaskKind::Finish, "mcp goodbye", session.close());
+        self.shared.say_goodbye(session);
         answer
     }
 

@@ -15,7 +15,6 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientHandler, RoleClient, serve_client};
 use tokio::time::timeout;
@@ -24,8 +23,9 @@ use super::catalog::MOST_TOOLS;
 use super::error::McpError;
 use super::spec::{HttpKind, Link, ServerSpec};
 use super::sse::SseTransport;
+use super::stdio::StdioTransport;
 use super::transport::Watched;
-use crate::programs::{BoundedLines, ChildTree, Errors, Faults, Hidden, LONGEST_MESSAGE, Place};
+use crate::programs::{ChildTree, Errors, Faults, Hidden, LONGEST_MESSAGE, Place};
 
 /// How long a list of tools may take, all pages together.
 const LIST_LIMIT: Duration = Duration::from_secs(20);
@@ -120,8 +120,7 @@ impl Session {
                 let variables = with.variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(env.iter());
                 let started = ChildTree::start(command, args, variables, &with.place).map_err(|error| McpError::Start(error.to_string()));
                 let (child, streams) = started?;
-                let lines = BoundedLines::new(streams.output, faults.clone());
-                let link = AsyncRwTransport::new_client(lines, streams.input).with_max_line_length(LONGEST_MESSAGE + 1);
+                let link = StdioTransport::new(streams.output, streams.input, faults.clone());
                 let hidden = Hidden::of(env.iter().map(|(_, value)| value));
                 let errors = Errors::new(streams.errors, hidden, faults.clone());
                 let link = Watched::new(link, faults.clone()).with_errors(errors);

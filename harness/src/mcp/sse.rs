@@ -13,6 +13,7 @@ use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 
 use super::http::{Trouble, is_same_origin};
+use super::reading;
 use crate::models::http::{EventCutter, EventTooLong};
 use crate::programs::Faults;
 
@@ -79,7 +80,7 @@ impl Transport<RoleClient> for SseTransport {
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
             let event = self.events.next().await?;
-            match serde_json::from_slice(&event) {
+            match reading::message(&event) {
                 Ok(message) => return Some(message),
                 Err(error) => {
                     tracing::debug!(%error, "an mcp server sent an event that is no message");

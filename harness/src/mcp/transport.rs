@@ -1,4 +1,5 @@
-//! What stands between a server and the protocol's machine: it counts what comes unasked, and reads what a process complains of.
+//! What stands between a server and the protocol's machine: it counts what comes unasked, leaves out what cannot
+//! be read, and reads what a process complains of.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -7,6 +8,7 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 
+use super::reading::without_odd_parts;
 use crate::programs::{Errors, Faults};
 
 /// A transport whose peer is not trusted.
@@ -59,7 +61,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
             }
             return None;
         };
-        Some(message).filter(|_| faults.count_message())
+        faults.count_message().then(|| without_odd_parts(message))
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {

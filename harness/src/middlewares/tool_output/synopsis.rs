@@ -26,7 +26,7 @@ pub(super) fn synopsis(tool: &str, text: &str, path: &VirtualPath, (head, tail):
     let chars = text.chars().count();
     let mut lines = vec![
         format!("[The result of {tool} is too long for the conversation: {chars} characters, about {} tokens.]", chars / 4),
-        format!("[All of it is in {path}: read parts of it with read_file and a range of lines instead of calling {tool} again.]"),
+        format!("[It is in {path}: read parts of it with read_file and a range of lines instead of calling {tool} again.]"),
         format!("Kind: {}", kind(text)),
     ];
     if head > 0 {
