@@ -12,6 +12,7 @@ pub mod messages;
 #[cfg(feature = "http")]
 pub mod net;
 pub mod state;
+mod turns;
 
 pub mod runtime;
 

@@ -1,22 +1,19 @@
 //! The port that turns documents into Markdown, and its adapter: a process of its own for each document.
 
-use std::collections::HashMap;
 use std::fmt::Debug;
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
-use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
-use tokio::sync::{Mutex as Turn, OwnedMutexGuard, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::kind::DocumentKind;
+use crate::turns::Turns;
 
 /// The longest Markdown, in bytes.
 pub(super) const LONGEST: u64 = 16 << 20;
@@ -61,34 +58,13 @@ pub struct ProcessDocumentReader {
     program: PathBuf,
     arguments: Vec<String>,
     limit: Duration,
-    turns: Semaphore,
-    /// Those who have a document read, or wait for it.
-    users: Mutex<HashMap<String, Weak<Turn<()>>>>,
+    turns: Turns,
 }
 
 impl ProcessDocumentReader {
     /// Starts `program` with `arguments` and the kind's ending; the document is its standard input.
     pub fn new(program: PathBuf, arguments: impl IntoIterator<Item = String>, limit: Duration) -> Self {
-        Self { program, arguments: arguments.into_iter().collect(), limit, turns: Semaphore::new(AT_ONCE), users: Mutex::default() }
-    }
-
-    /// One turn of the few, and the only one of a user.
-    async fn turn(&self, user: &str) -> Result<(OwnedMutexGuard<()>, SemaphorePermit<'_>), Unreadable> {
-        let own = {
-            let mut users = self.users.lock();
-            users.retain(|_, turn| turn.strong_count() > 0);
-            users.get(user).and_then(Weak::upgrade).unwrap_or_else(|| {
-                let turn = Arc::<Turn<()>>::default();
-                users.insert(user.to_owned(), Arc::downgrade(&turn));
-                turn
-            })
-        };
-        let both = async { (own.lock_owned().await, self.turns.acquire().await) };
-        match timeout(PATIENCE, both).await {
-            Ok((own, Ok(turn))) => Ok((own, turn)),
-            Ok((_, Err(_closed))) => Err(Unreadable::NoWorker("it is closed".to_owned())),
-            Err(_) => Err(Unreadable::Busy(PATIENCE)),
-        }
+        Self { program, arguments: arguments.into_iter().collect(), limit, turns: Turns::new(AT_ONCE, PATIENCE) }
     }
 
     async fn follow(&self, kind: DocumentKind, document: File) -> Result<String, Unreadable> {
@@ -119,7 +95,7 @@ impl ProcessDocumentReader {
 #[async_trait]
 impl DocumentReader for ProcessDocumentReader {
     async fn markdown(&self, user: &str, kind: DocumentKind, document: Opening<'_>) -> Result<String, Unreadable> {
-        let _turn = self.turn(user).await?;
+        let _turn = self.turns.next(user).await.ok_or(Unreadable::Busy(PATIENCE))?;
         let reading = async { self.follow(kind, document.await?).await };
         // Dropped, the worker is killed.
         timeout(self.limit, reading).await.map_err(|_| Unreadable::TooSlow(self.limit))?

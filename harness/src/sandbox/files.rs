@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::blocking_files::{BlockingFiles, DirectoryItem, FileLimits, FileStat, Occurrences, WriteMode};
@@ -25,9 +23,10 @@ use super::shelf::{Shelf, Shelves};
 use super::thread_dirs::ThreadDirs;
 use super::virtual_paths::{PathError, VirtualPath};
 use crate::ids::ThreadId;
+use crate::turns::Turns;
 
-/// Searches at once in this process: what one costs is for its pattern to say, and all files are read in the same threads.
-static SEARCHES: Semaphore = Semaphore::const_new(4);
+/// How many users search at once: what a search costs is for its pattern to say, and all files are read in the same threads.
+const SEARCHES: usize = 4;
 /// How long a search may wait for its turn.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 
@@ -40,6 +39,7 @@ pub struct FileHome {
     limits: FileLimits,
     shelves: Option<Arc<dyn Shelves>>,
     mounts: Mounts,
+    searches: Arc<Turns>,
 }
 
 impl FileHome {
@@ -50,7 +50,8 @@ impl FileHome {
 
     /// As [`new`](Self::new), with the resolver chosen by the caller.
     pub fn with_resolver(home: impl Into<Arc<Path>>, limits: FileLimits, resolver: Resolver) -> Self {
-        Self { home: home.into(), resolver, locks: Arc::default(), limits, shelves: None, mounts: Mounts::default() }
+        let searches = Arc::new(Turns::new(SEARCHES, LONGEST_WAIT));
+        Self { home: home.into(), resolver, locks: Arc::default(), limits, shelves: None, mounts: Mounts::default(), searches }
     }
 
     /// The same, with folders that every thread of a user reads.
@@ -97,7 +98,7 @@ impl FileHome {
         let dirs = ThreadDirs::new(self.home.clone(), self.resolver, user_id, thread);
         let shelves = self.shelves.clone().map(|shelves| (shelves, user_id.to_owned()));
         let blocking = BlockingFiles::new(dirs, self.locks.clone(), self.limits).with_shelves(shelves).with_mounts(self.mounts.clone());
-        ThreadFiles { blocking: Arc::new(blocking) }
+        ThreadFiles { blocking: Arc::new(blocking), user: user_id.into(), searches: self.searches.clone() }
     }
 
     /// Removes what former removals left aside, of all users, and gives the threads whose row was about to be removed when a process
@@ -126,6 +127,8 @@ impl FileHome {
 #[derive(Debug, Clone)]
 pub struct ThreadFiles {
     blocking: Arc<BlockingFiles>,
+    user: Arc<str>,
+    searches: Arc<Turns>,
 }
 
 impl ThreadFiles {
@@ -338,7 +341,22 @@ impl ThreadFiles {
         Op: FnOnce(&BlockingFiles, &VirtualPath) -> Result<Found, FileError> + Send + 'static,
     {
         let (files, owned_path) = (self.blocking.clone(), path.clone());
-        in_turn(move || Ok(operation(&files, &owned_path))).await.map_err(|fault| fault.at(path))?
+        self.in_turn(move || Ok(operation(&files, &owned_path))).await.map_err(|fault| fault.at(path))?
+    }
+
+    /// Runs what may take as long as somebody wants it to, when it is the user's turn. It keeps its turn until it is done, also when
+    /// nobody waits for it any more.
+    pub(crate) async fn in_turn<T, Op>(&self, operation: Op) -> Result<T, Fault>
+    where
+        T: Send + 'static,
+        Op: FnOnce() -> Result<T, Fault> + Send + 'static,
+    {
+        let turn = self.searches.next(&self.user).await.ok_or(Fault::Crowded)?;
+        off_the_runtime(move || {
+            let _turn = turn;
+            operation()
+        })
+        .await
     }
 
     pub(super) async fn run<T, Op>(&self, path: &VirtualPath, operation: Op) -> Result<T, FileError>
@@ -349,21 +367,6 @@ impl ThreadFiles {
         let (files, owned_path) = (self.blocking.clone(), path.clone());
         off_the_runtime(move || Ok(operation(&files, &owned_path))).await.map_err(|fault| fault.at(path))?
     }
-}
-
-/// As [`off_the_runtime`], when it is its turn: for what may take as long as somebody wants it to. It keeps its place until it is done,
-/// also when nobody waits for it any more.
-pub(crate) async fn in_turn<T, Op>(operation: Op) -> Result<T, Fault>
-where
-    T: Send + 'static,
-    Op: FnOnce() -> Result<T, Fault> + Send + 'static,
-{
-    let turn = timeout(LONGEST_WAIT, SEARCHES.acquire()).await.map_err(|_late| Fault::Crowded)?;
-    off_the_runtime(move || {
-        let _turn = turn;
-        operation()
-    })
-    .await
 }
 
 /// Runs what takes long where nobody else waits for it.

@@ -39,7 +39,7 @@ pub(super) const RESTRICTED: &[(&str, &[&str])] = &[
 
 /// The top modules of harness from the bottom up. A module may use its own layer and those before it.
 pub(super) const LAYERS: &[&[&str]] = &[
-    &["messages", "state", "ids", "clock", "config", "host_file", "net"],
+    &["messages", "state", "ids", "clock", "config", "host_file", "net", "turns"],
     &["runtime"],
     &[
         "models",

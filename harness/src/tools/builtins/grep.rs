@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{failed, files_of, readable, refused};
-use crate::sandbox::files::in_turn;
 use crate::sandbox::{FileHome, LineQuery, NamePattern, render};
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
@@ -69,9 +68,10 @@ impl Tool for Grep {
             let files = glob.as_deref().map(NamePattern::parse).transpose()?;
             LineQuery::parse(&pattern, literal, case_sensitive, files)
         };
-        let query = in_turn(move || Ok(read())).await.map_err(|fault| refused(fault.to_string()))?.map_err(refused)?;
+        let files = files_of(&self.home, ctx);
+        let query = files.in_turn(move || Ok(read())).await.map_err(|fault| refused(fault.to_string()))?.map_err(refused)?;
         let most = args.max_results.clamp(1, MOST);
-        let found = files_of(&self.home, ctx).grep(&path, query, most).await.map_err(failed)?;
+        let found = files.grep(&path, query, most).await.map_err(failed)?;
         Ok(ToolOutput::text(render::found(&found, "matches", &path)))
     }
 }
