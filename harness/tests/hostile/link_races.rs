@@ -80,7 +80,7 @@ fn no_swap_in_the_middle_of_any_way_to_a_file_leads_outside() {
 }
 
 fn run(home: &Home, tool: &str, root: &str, file: &str, swapped: Swapped, lasting: Duration) -> Race {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let folder = format!("{root}/real");
     let path = format!("{folder}/{file}");
     let swap = Swap::new(home, swapped, &folder, file);
