@@ -25,7 +25,7 @@ fn an_upward_path_is_told_with_its_line_and_both_layers() {
     assert_eq!(
         found,
         ["harness/src/messages/message.rs:3: `crate::agents` points up: messages is in layer 0 \
-          (messages, state, ids, clock, config, host_file, net), agents in layer 3 (middlewares, agents, subagents)"]
+          (messages, state, ids, clock, config, host_file, net, turns), agents in layer 3 (middlewares, agents, subagents)"]
     );
 }
 
