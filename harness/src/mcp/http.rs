@@ -70,6 +70,7 @@ impl Trouble {
                 Some(StreamableHttpError::HttpStatus(answer)) => return Self::Status(answer.status),
                 Some(StreamableHttpError::AuthRequired(_)) => return Self::Status(401),
                 Some(StreamableHttpError::InsufficientScope(_)) => return Self::Status(403),
+                Some(StreamableHttpError::UnexpectedServerResponse(said)) => return status_in(said).map_or(Self::Foreign, Self::Status),
                 _ => next = error.source(),
             }
         }
@@ -84,4 +85,9 @@ impl Trouble {
             None => Self::Broken,
         }
     }
+}
+
+/// The status in `HTTP 404 Not Found`, which has no error of its own.
+fn status_in(said: &str) -> Option<u16> {
+    said.strip_prefix("HTTP ")?.get(..3)?.parse().ok()
 }

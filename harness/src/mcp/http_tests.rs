@@ -52,13 +52,15 @@ async fn an_answer_may_come_as_a_stream() {
 async fn a_call_that_goes_wrong_is_told_in_time_and_tells_no_address() {
     /// What is told, how many seconds a call has, and what the server does.
     type Case = (&'static str, u64, fn(&Asked) -> Answer);
-    let cases: [Case; 6] = [
+    let cases: [Case; 8] = [
         ("status 503", 60, |_| Answer::Say(503, "", "canary down".to_owned())),
         ("status 401", 60, |_| Answer::Say(401, "www-authenticate: Bearer\r\n", String::new())),
         ("broke off", 60, |_| Answer::Raw("HTTP/1.1 200 X\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{".to_owned())),
         ("protocol", 60, |_| Answer::Say(200, "content-type: text/html\r\n", "<html>".to_owned())),
         ("did not answer within 2 s", 2, |_| Answer::Hang),
-        ("protocol", 60, |_| Answer::Say(307, "location: http://127.0.0.1:9/steal\r\n", String::new())),
+        ("status 307", 60, |_| Answer::Say(307, "location: http://127.0.0.1:9/steal\r\n", String::new())),
+        ("status 401", 60, |_| Answer::Say(401, "", "canary".to_owned())),
+        ("status 404", 60, |_| Answer::Say(404, "", "canary".to_owned())),
     ];
     for (wanted, limit, answer) in cases {
         let server = Server::start(move |asked| if asked.method() == "tools/call" { answer(asked) } else { good(asked) }).await;

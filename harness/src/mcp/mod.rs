@@ -6,6 +6,7 @@
 
 mod catalog;
 mod configured;
+mod discreet;
 mod error;
 mod http;
 mod names;

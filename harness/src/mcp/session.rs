@@ -20,6 +20,7 @@ use rmcp::{ClientHandler, RoleClient, serve_client};
 use tokio::time::timeout;
 
 use super::catalog::MOST_TOOLS;
+use super::discreet::Discreet;
 use super::error::McpError;
 use super::spec::{HttpKind, Link, ServerSpec};
 use super::sse::SseTransport;
@@ -137,7 +138,7 @@ impl Session {
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                     .custom_headers(headers.into_iter().filter_map(|(name, value)| Some((name?, value))).collect::<HashMap<_, _>>())
                     .max_sse_event_size(LONGEST_MESSAGE);
-                let link = StreamableHttpClientTransport::with_client(with.client.clone(), config);
+                let link = StreamableHttpClientTransport::with_client(Discreet(with.client.clone()), config);
                 (serve_client(listener, Watched::new(link, faults.clone())).await, None)
             }
         };
