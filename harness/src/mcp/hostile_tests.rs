@@ -235,13 +235,17 @@ async fn a_part_that_cannot_be_read_costs_not_the_others() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_the_goodbye_of_a_server_that_said_what_it_has() {
+async fn nobody_waits_long_for_the_goodbye_of_a_server_that_said_what_it_has() {
     let list = r#"echo $$ > at; answer '{"tools":[{"name":"pid","inputSchema":{}}]}'; sleep 1000"#;
     let bench = Bench::with(json!({"a": Does { list, ..Does::default() }.entry()}));
     assert_eq!(bench.names().await, ["a_pid"]);
     let pid = std::fs::read_to_string(bench.home.path().join("mcp/a/at")).unwrap();
     assert!(is_alive(&pid), "its goodbye goes on");
-    timeout(Duration::from_secs(60), bench.tasks.shut_down()).await.unwrap();
+    tokio::time::pause();
+    let began = Instant::now();
+    bench.tasks.shut_down().await;
+    assert!(began.elapsed() < Duration::from_secs(2), "the end of the process cuts it short: {:?}", began.elapsed());
+    tokio::time::resume();
     until("its process ended", || !is_alive(&pid)).await;
 }
 

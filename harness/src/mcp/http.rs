@@ -70,6 +70,7 @@ impl Trouble {
                 Some(StreamableHttpError::HttpStatus(answer)) => return Self::Status(answer.status),
                 Some(StreamableHttpError::AuthRequired(_)) => return Self::Status(401),
                 Some(StreamableHttpError::InsufficientScope(_)) => return Self::Status(403),
+                Some(StreamableHttpError::SessionExpired) => return Self::Status(404),
                 Some(StreamableHttpError::UnexpectedServerResponse(said)) => return status_in(said).map_or(Self::Foreign, Self::Status),
                 _ => next = error.source(),
             }

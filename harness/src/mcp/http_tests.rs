@@ -74,6 +74,19 @@ async fn a_call_that_goes_wrong_is_told_in_time_and_tells_no_address() {
 }
 
 #[tokio::test]
+async fn a_session_that_its_server_knows_no_more_is_told_by_its_status() {
+    let server = Server::start(|asked| match asked.method().as_str() {
+        "initialize" => Answer::Say(200, "content-type: application/json\r\nmcp-session-id: s1\r\n", result(asked, greeting())),
+        "tools/call" => Answer::Say(404, "", String::new()),
+        _ => good(asked),
+    })
+    .await;
+    let bench = Bench::with(json!({"h": entry(&server)}));
+    let error = bench.call("h_echo", json!({})).await.unwrap_err();
+    assert_eq!(error, "Error: the MCP server h could not do this: the server answered with status 404.");
+}
+
+#[tokio::test]
 async fn servers_that_cannot_be_talked_to_have_no_tools() {
     let hangs = Server::start(|_| Answer::Hang).await;
     let lies = Server::start(|asked| Answer::Say(200, "content-type: application/json\r\n", result(asked, json!({"tools": 5})))).await;

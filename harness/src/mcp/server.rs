@@ -14,7 +14,7 @@ use reqwest::Client;
 use reqwest::header::HeaderValue;
 use rmcp::model::{CallToolResult, JsonObject, Tool};
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::catalog::{ListedTool, listed};
 use super::error::McpError;
@@ -36,6 +36,8 @@ const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 const AFTER_FAILURE: Duration = Duration::from_secs(30);
 /// No longer than this.
 const LONGEST_REST: Duration = Duration::from_secs(600);
+/// How long goodbyes may go on when the process ends.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The folder of servers, in a thread's and in the runtime's home.
 const FOLDER: &str = "mcp";
 /// Below a server's own folder, where it may put temporary files.
@@ -52,9 +54,19 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Ends a conversation in order; nobody waits for it.
-    fn say_goodbye(&self, session: Session) {
-        self.tasks.spawn(TaskKind::Finish, "mcp goodbye", session.close());
+    /// Has conversations end in order. Nobody waits for it, and when the process ends it is cut short.
+    pub(super) fn say_goodbye(&self, goodbye: impl Future<Output = ()> + Send + 'static) {
+        let token = self.tasks.token().clone();
+        let cut = async move {
+            token.cancelled().await;
+            sleep(LAST_WORDS).await;
+        };
+        self.tasks.spawn(TaskKind::Finish, "mcp goodbye", async move {
+            tokio::select! {
+                () = goodbye => {}
+                () = cut => {}
+            }
+        });
     }
 }
 
@@ -206,7 +218,7 @@ impl Server {
     async fn find_apart(&self, token: Option<HeaderValue>) -> Result<Vec<Tool>, McpError> {
         let session = self.open(self.home(), token).await?;
         let tools = session.list().await;
-        self.shared.say_goodbye(session);
+        self.shared.say_goodbye(session.close());
         tools
     }
 
@@ -256,7 +268,7 @@ impl Server {
     async fn call_over_http(&self, tool: &str, args: JsonObject, key: &str) -> Result<CallToolResult, McpError> {
         let session = self.open(Place::default(), self.token().await?).await?;
         let answer = session.call(tool, args, key, self.spec.call_limit).await;
-        self.shared.say_goodbye(session);
+        self.shared.say_goodbye(session.close());
         answer
     }
 

@@ -150,7 +150,7 @@ impl Inner {
             gone.iter().for_each(|server| server.retire());
             let shared = self.shared.clone();
             let ids: Vec<u64> = gone.iter().map(|server| server.id).collect();
-            self.shared.tasks.spawn(TaskKind::Finish, "mcp goodbyes", async move { shared.pool.end_servers(&ids).await });
+            self.shared.say_goodbye(async move { shared.pool.end_servers(&ids).await });
         }
         servers
     }
