@@ -46,6 +46,10 @@ impl Visitors {
 
     /// Refuses a request that a foreign page made a browser send.
     pub(crate) fn admit(&self, method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
+        // RFC 9112, 3.2. What stands before us might go by another one than we do.
+        if headers.get_all(header::HOST).iter().nth(1).is_some() {
+            return Err(ApiError::BadRequest("the request names more than one Host".to_owned()));
+        }
         // Browsers always name the host. Who does not is no browser.
         let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
         if let Some(host) = host.filter(|host| !self.knows_host(host)) {

@@ -40,6 +40,9 @@ fn only_this_machine_s_names_and_those_allowed_are_answered() {
         assert!(named(&Visitors::new(Hosts::LoopbackAnd(vec!["*".to_owned()]), vec![]), host) || name_of(host).is_none(), "{host:?}");
     }
     assert!(visitors().admit(&Method::GET, &HeaderMap::new()).is_ok());
+    let mut twice = headers(&[("host", "localhost")]);
+    twice.append("host", "localhost".parse().unwrap());
+    assert!(matches!(visitors().admit(&Method::GET, &twice), Err(ApiError::BadRequest(_))));
 }
 
 #[test]

@@ -100,7 +100,7 @@ mod tests {
 
     #[tokio::test]
     async fn no_error_tells_the_key_in_an_address() {
-        let client = Discreet(Client::new());
+        let client = Discreet(super::super::http::client().unwrap());
         let address = || Arc::<str>::from("http://127.0.0.1:9/mcp?key=canary");
         let session = || Some(Arc::<str>::from("s"));
         let message = || ClientJsonRpcMessage::request(ClientRequest::PingRequest(PingRequest::default()), RequestId::Number(1));
