@@ -8,13 +8,46 @@ use serde_json::{Map, Value, json};
 /// What stands for a part of a kind that is not known here.
 pub(super) const UNKNOWN: &str = "[a part of a kind that is not known here]";
 
-/// The message in some bytes. A reply that breaks the rules of the envelope is one: somebody waits for it.
+/// The message in some bytes. Letters that are none cost themselves alone, and a reply that breaks the rules of the envelope is one:
+/// somebody waits for it.
 pub(super) fn message(bytes: &[u8]) -> Result<ServerJsonRpcMessage, serde_json::Error> {
-    serde_json::from_slice(bytes).or_else(|error| odd_reply(bytes).ok_or(error))
+    let text = String::from_utf8_lossy(bytes);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    serde_json::from_str(text).or_else(|error| {
+        let text = without_halves(text);
+        serde_json::from_str(&text).ok().or_else(|| odd_reply(&text)).ok_or(error)
+    })
 }
 
-fn odd_reply(bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
-    let mut reply: Map<String, Value> = serde_json::from_slice(bytes).ok()?;
+/// JSON without halves of letters, as they are left where a program cuts a text between the two `\u` of one.
+fn without_halves(json: &str) -> String {
+    let mut whole = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        whole.push_str(&rest[..at]);
+        let escape = &rest[at..];
+        let (length, is_half) = match unit(escape) {
+            Some(0xd800..=0xdbff) if matches!(unit(&escape[6..]), Some(0xdc00..=0xdfff)) => (12, false),
+            Some(0xd800..=0xdfff) => (6, true),
+            Some(_) => (6, false),
+            None => (escape.chars().take(2).map(char::len_utf8).sum(), false),
+        };
+        whole.push_str(if is_half { "\u{fffd}" } else { &escape[..length] });
+        rest = &escape[length..];
+    }
+    whole.push_str(rest);
+    whole
+}
+
+/// The number in the `\uXXXX` that a text begins with.
+fn unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    let are_digits = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    are_digits.then(|| u16::from_str_radix(digits, 16).ok()).flatten()
+}
+
+fn odd_reply(text: &str) -> Option<ServerJsonRpcMessage> {
+    let mut reply: Map<String, Value> = serde_json::from_str(text).ok()?;
     if reply.contains_key("method") {
         return None;
     }
@@ -64,56 +97,5 @@ fn is<T: DeserializeOwned>(value: &Value) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &str) -> ServerJsonRpcMessage {
-        without_odd_parts(message(text.as_bytes()).unwrap())
-    }
-
-    fn refusal(text: &str) -> String {
-        read(text).into_error().unwrap().0.message.into_owned()
-    }
-
-    #[test]
-    fn a_reply_that_breaks_the_rules_of_the_envelope_is_one() {
-        assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"no"}}"#), "no");
-        assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7,"error":{"code":"x","message":"no"}}"#), "no");
-        assert_eq!(refusal(r#"{"id":7,"error":"no"}"#), "no");
-        assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":5}}"#), "5");
-        assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7,"result":null,"error":{"code":1,"message":"no"}}"#), "no");
-        assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7}"#), "it answered with neither a result nor an error");
-        for result in [r#"{"jsonrpc":"2.0","id":7,"result":{"tools":[]},"error":null}"#, r#"{"id":7,"result":{"tools":[]}}"#] {
-            let (result, id) = read(result).into_response().unwrap();
-            assert!(matches!(result, ServerResult::ListToolsResult(_)) && id == RequestId::Number(7), "{result:?}");
-        }
-        for none in ["", "nonsense", "[]", "7", r#"{"error":"no"}"#, r#"{"id":{},"error":"no"}"#, r#"{"id":7,"method":5}"#] {
-            assert!(message(none.as_bytes()).is_err(), "{none}");
-        }
-    }
-
-    #[test]
-    fn an_odd_part_costs_not_the_others() {
-        let result = |result: Value| {
-            let reply = json!({"jsonrpc": "2.0", "id": 7, "result": result});
-            read(&reply.to_string()).into_response().unwrap().0
-        };
-        let ServerResult::CallToolResult(found) = result(json!({"content": [
-            {"type": "text", "text": "before"},
-            {"type": "hologram", "data": "x"},
-            {"type": "image"},
-            5,
-            {"type": "text", "text": "after"},
-        ], "isError": true})) else {
-            panic!("no result of a call")
-        };
-        let texts: Vec<_> = found.content.iter().map(|block| block.as_text().unwrap().text.as_str()).collect();
-        assert_eq!((texts, found.is_error), (vec!["before", UNKNOWN, UNKNOWN, UNKNOWN, "after"], Some(true)));
-        let good = json!({"name": "good", "inputSchema": {"type": "object"}});
-        let ServerResult::ListToolsResult(found) = result(json!({"tools": [{"name": "bad"}, good, 5], "nextCursor": "more"})) else {
-            panic!("no list")
-        };
-        assert_eq!((found.tools.len(), found.next_cursor.as_deref()), (1, Some("more")));
-        assert!(matches!(result(json!({"content": "no list"})), ServerResult::CustomResult(_)));
-    }
-}
+#[path = "reading_tests.rs"]
+mod tests;

@@ -14,6 +14,9 @@ use tokio::sync::Mutex;
 use super::reading;
 use crate::programs::{BoundedLines, Faults};
 
+/// As much of a line's room is kept for the next, in bytes.
+const USUAL_LINE: usize = 64 << 10;
+
 /// A conversation over a process' output `R` and input `W`.
 pub(super) struct StdioTransport<R, W> {
     output: BufReader<BoundedLines<R>>,
@@ -60,6 +63,7 @@ where
             }
             let read = reading::message(&self.line);
             self.line.clear();
+            self.line.shrink_to(USUAL_LINE);
             match read {
                 Ok(message) => return Some(message),
                 // Whoever prints for people meets the bound on bytes, which is for nothing but floods.
