@@ -87,7 +87,10 @@ fn result(mut odd: Value) -> ServerResult {
     if let Some(Value::Array(tools)) = odd.get_mut("tools") {
         let before = tools.len();
         tools.retain(is::<Tool>);
-        tracing::warn!(tools = before - tools.len(), "tools of an mcp server are left out, since they are not described as tools are");
+        let left_out = before - tools.len();
+        if left_out > 0 {
+            tracing::warn!(left_out, "tools of an mcp server are left out, since they are not described as tools are");
+        }
     }
     ServerResult::deserialize(&odd).unwrap_or(ServerResult::CustomResult(CustomResult(odd)))
 }
