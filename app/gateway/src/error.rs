@@ -273,7 +273,7 @@ impl From<StoreError> for ApiError {
 impl From<FileError> for ApiError {
     fn from(error: FileError) -> Self {
         match error.fault() {
-            Some(Fault::Busy) => Self::Unavailable(error.to_string()),
+            Some(Fault::Busy | Fault::Crowded) => Self::Unavailable(error.to_string()),
             Some(Fault::NoSpace | Fault::ReadOnly) => Self::NotWritable(error.to_string()),
             _ => Self::Internal(error.to_string()),
         }
@@ -288,6 +288,7 @@ impl From<SkillError> for ApiError {
             SkillError::Exists(_) => Self::Conflict(text),
             SkillError::Archive(ArchiveError::Disk(fault)) | SkillError::Disk(fault) => match fault {
                 Fault::NoSpace | Fault::ReadOnly => Self::NotWritable(text),
+                Fault::Busy | Fault::Crowded => Self::Unavailable(text),
                 _ => Self::Internal(text),
             },
             SkillError::Frontmatter(_) | SkillError::Archive(_) | SkillError::Refused(_) => Self::BadRequest(text),

@@ -7,7 +7,7 @@ use super::error::ArtifactError;
 use super::path::refused;
 use crate::sandbox::files::off_the_runtime;
 use crate::sandbox::{Fault, ThreadFiles, VirtualPath};
-use crate::skills::archive::member;
+use crate::skills::archive::{ArchiveError, member};
 
 /// Where a path goes on within an archive.
 const IN_ARCHIVE: &str = ".skill/";
@@ -43,8 +43,9 @@ impl Artifact {
         let is_missing = matches!(error.fault(), Some(Fault::NotFound | Fault::NotDirectory));
         let Some((archive, name)) = in_archive(path).filter(|_| is_missing) else { return Err(refused(error, path)) };
         let (file, facts) = files.open_read(&archive).await.map_err(|error| refused(error, path))?;
-        let content = member(file, &name).await.map_err(ArtifactError::Archive)?;
-        let content = content.ok_or(ArtifactError::NotInArchive(name))?;
+        let wanted = name.clone();
+        let read = files.in_turn(move || Ok(member(file, &wanted))).await.unwrap_or_else(|fault| Err(ArchiveError::Disk(fault)));
+        let content = read.map_err(ArtifactError::Archive)?.ok_or(ArtifactError::NotInArchive(name))?;
         Ok(Self { content: ArtifactContent::Member(content), facts })
     }
 

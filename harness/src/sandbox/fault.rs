@@ -102,8 +102,8 @@ pub enum Fault {
     /// Other writes to the same file did not finish in time.
     #[error("other writes to this file are still going on; try again")]
     Busy,
-    /// Other searches did not finish in time.
-    #[error("too many searches are going on; search again later, or with a simpler pattern")]
+    /// Other searches, or readings of archives, did not finish in time.
+    #[error("too much that takes long is going on; try again later, or with something simpler")]
     Crowded,
     /// The operation broke off inside this program.
     #[error("the operation was aborted")]

@@ -68,14 +68,12 @@ pub enum ArchiveError {
 }
 
 /// The bytes of one file of an archive, which is judged as if it were installed: the file of this name, or the first whose name ends
-/// in `/{name}`. `None` when there is no such file.
+/// in `/{name}`. `None` when there is no such file. Blocks, and takes as long as the archive has it take.
 ///
 /// # Errors
 /// Why the archive, or the file, is refused.
-pub async fn member(archive: File, name: &str) -> Result<Option<Vec<u8>>, ArchiveError> {
-    let name = name.to_owned();
-    let read = tokio::task::spawn_blocking(move || unpack::member(archive, &name));
-    read.await.unwrap_or(Err(ArchiveError::Disk(Fault::Aborted)))
+pub fn member(archive: File, name: &str) -> Result<Option<Vec<u8>>, ArchiveError> {
+    unpack::member(archive, name)
 }
 
 impl ArchiveError {

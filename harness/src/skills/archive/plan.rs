@@ -1,6 +1,7 @@
 //! What of an archive is taken, decided from what it says of itself. Pure.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -161,32 +162,43 @@ impl Plan {
     }
 }
 
-/// The names that are taken, as file systems compare them that are less exact than ours.
+/// The names that are taken, as file systems compare them that are less exact than ours: by the folder that one lies in and its folded
+/// form. Each name is folded once: some letters become many.
 #[derive(Debug, Default)]
-struct Names(HashMap<String, (String, bool)>);
+struct Names(HashMap<(usize, String), Known>);
+
+#[derive(Debug)]
+struct Known {
+    number: usize,
+    name: String,
+    is_folder: bool,
+}
 
 impl Names {
     fn add(&mut self, path: &RelativePath, is_folder: bool) -> Result<(), EntryProblem> {
-        let mut way = RelativePath::default();
-        let last = path.components().count();
-        for (depth, name) in path.components().enumerate() {
-            way = way.join(name).map_err(|_| EntryProblem::OddName)?;
-            let (is_last, folded) = (depth + 1 == last, folded(way.as_str()));
-            let is_folder = !is_last || is_folder;
-            match self.0.get(&folded) {
-                None => drop(self.0.insert(folded, (way.as_str().to_owned(), is_folder))),
-                Some((known, _)) if known != way.as_str() => return Err(EntryProblem::Twice),
-                Some((_, true)) if is_folder => {}
-                Some((_, false)) if !is_folder => return Err(EntryProblem::Twice),
-                Some(_) => return Err(EntryProblem::FileAndFolder),
+        let mut folder = 0;
+        let mut names = path.components().peekable();
+        while let Some(name) = names.next() {
+            let is_folder = names.peek().is_some() || is_folder;
+            let number = self.0.len() + 1;
+            let known = self.0.entry((folder, folded(name)));
+            let is_new = matches!(known, Entry::Vacant(_));
+            let known = known.or_insert_with(|| Known { number, name: name.to_owned(), is_folder });
+            match (known.is_folder, is_folder) {
+                _ if is_new => {}
+                _ if known.name != name => return Err(EntryProblem::Twice),
+                (true, true) => {}
+                (false, false) => return Err(EntryProblem::Twice),
+                _ => return Err(EntryProblem::FileAndFolder),
             }
+            folder = known.number;
         }
         Ok(())
     }
 }
 
-fn folded(path: &str) -> String {
-    path.nfkc().flat_map(char::to_lowercase).nfkc().collect()
+fn folded(name: &str) -> String {
+    if name.is_ascii() { name.to_ascii_lowercase() } else { name.nfkc().flat_map(char::to_lowercase).nfkc().collect() }
 }
 
 /// Reads an entry's name, which names a place within and nothing else.
