@@ -4,6 +4,8 @@ use std::io::Read;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use axum::body::Body;
+use futures_util::{StreamExt, stream};
 use harness::documents::{DocumentKind, DocumentReader, Opening, Unreadable};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::DEFAULT_USER_ID;
@@ -116,6 +118,34 @@ async fn a_request_beyond_a_limit_leaves_nothing() {
     let cut = gateway.raw("POST", &path, cut[..cut.len() - 12].to_vec(), &[BOUNDARY]).await;
     assert_eq!(cut.code(), 400);
     assert_eq!(names(&gateway, &thread).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_form_may_be_long_in_its_files_and_not_around_them() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    let path = format!("/api/threads/{thread}/uploads");
+    let send = async |body: Vec<u8>| {
+        let pieces: Vec<Result<Vec<u8>, std::io::Error>> = body.chunks(64 << 10).map(|piece| Ok(piece.to_vec())).collect();
+        // As from a socket: there is never more than one to be had.
+        let pieces = stream::iter(pieces).then(async |piece| {
+            tokio::task::yield_now().await;
+            piece
+        });
+        gateway.raw("POST", &path, Body::from_stream(pieces), &[BOUNDARY]).await
+    };
+    let long = vec![b'a'; 6 << 20];
+    let mut around = b"--XX\r\nx-y: ".to_vec();
+    around.extend(&long);
+    around.extend(&form(&[("files", "a.txt", b"x")])[2..]);
+    let before = [&long[..], b"\r\n", &form(&[("files", "a.txt", b"x")])].concat();
+    for body in [around, before] {
+        let answer = send(body).await;
+        let detail = "the form cannot be read: more than 4194304 bytes of it belong to no part";
+        assert_eq!((answer.code(), answer.json()), (400, json!({ "detail": detail })));
+    }
+    let answer = send(form(&[("other", "o", &long), ("files", "..", &long), ("files", "a.txt", &long)])).await.json();
+    assert_eq!((&answer["files"][0]["size"], &answer["skipped_files"]), (&json!(6 << 20), &json!([".."])), "{answer}");
 }
 
 /// Reads documents that hold their own Markdown. What the user writes while it reads, it writes.
