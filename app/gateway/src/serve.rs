@@ -33,6 +33,9 @@ impl Default for ServeOptions {
     }
 }
 
+/// How much of an answer the system takes before it has sent it, in bytes.
+const MOST_UNSENT: u32 = 64 << 10;
+
 /// How long to hold back when the system has no descriptor left for a new connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
@@ -88,6 +91,9 @@ async fn connection(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection has no TCP_NODELAY");
     }
+    if let Err(error) = bound_unsent(&stream) {
+        tracing::debug!(%error, "a connection has no bound on what is not sent yet");
+    }
     let router = router.map_request(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(peer);
         request
@@ -113,4 +119,16 @@ async fn connection(
             () = cut.cancelled() => return,
         }
     }
+}
+
+/// Has the system ask for more as soon as half of so little is left. Else it takes megabytes and asks for more when a third of them is
+/// gone, so that a peer who reads slowly and steadily seems to have stopped.
+#[cfg(target_os = "linux")]
+fn bound_unsent(stream: &TcpStream) -> io::Result<()> {
+    socket2::SockRef::from(stream).set_tcp_notsent_lowat(MOST_UNSENT)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bound_unsent(_stream: &TcpStream) -> io::Result<()> {
+    Ok(())
 }

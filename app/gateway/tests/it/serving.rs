@@ -93,3 +93,38 @@ async fn a_reader_that_stops_reading_is_cut_off() {
     assert!(read.is_err() && !rest.ends_with(b"0\r\n\r\n"), "a clean end");
     shutdown.cancel();
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_system_holds_little_of_an_answer_that_is_not_read() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let made = Arc::new(AtomicUsize::new(0));
+    let counted = made.clone();
+    let dropped = CancellationToken::new();
+    let body = dropped.clone();
+    let flood = async move || {
+        let held = body.drop_guard();
+        let chunks = stream::repeat(Bytes::from_static(&[b'x'; 16_384])).map(move |chunk| {
+            let _held = &held;
+            counted.fetch_add(chunk.len(), Ordering::Relaxed);
+            Ok::<_, Infallible>(chunk)
+        });
+        Body::from_stream(chunks)
+    };
+    let (tasks, shutdown) = (Tasks::new(), CancellationToken::new());
+    let options = ServeOptions { stall_timeout: Duration::from_millis(200), ..ServeOptions::default() };
+    tasks.spawn(TaskKind::Service, "server", serve(listener, Router::new().route("/", get(flood)), shutdown.clone(), options));
+
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(4_096).expect("a small buffer");
+    let mut socket = socket.connect(address).await.expect("a connection");
+    socket.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("a request");
+    tokio::time::timeout(Duration::from_secs(20), dropped.cancelled()).await.expect("the body is dropped");
+    let made = made.load(Ordering::Relaxed);
+    assert!(made < 1 << 20, "{made} bytes were taken that nobody reads");
+    shutdown.cancel();
+}
