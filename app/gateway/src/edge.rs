@@ -8,6 +8,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt;
 use harness::runtime::actor_context::scope;
+use harness::runtime::compute::offloading_all;
 use harness::runtime::tasks::panic_text;
 use tokio::time::Instant;
 
@@ -46,7 +47,7 @@ async fn answer(door: Door, mut request: Request, next: Next) -> Response {
         Err(refused) => return refused.render(dialect),
     };
     request.extensions_mut().insert(dialect);
-    let work = AssertUnwindSafe(scope(actor, next.run(request))).catch_unwind();
+    let work = AssertUnwindSafe(scope(actor, offloading_all(next.run(request)))).catch_unwind();
     let response = match work.await {
         Ok(response) => response,
         Err(panic) => return ApiError::Internal(format!("a handler panicked: {}", panic_text(panic.as_ref()))).render(dialect),

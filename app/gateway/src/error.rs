@@ -360,6 +360,7 @@ impl From<RunError> for ApiError {
             RunError::NotCancellable { run_id, status } => Self::NotCancellable { run_id, status: status.wire() },
             RunError::CheckpointNotFound(id) => Self::CheckpointNotFound(id.to_string()),
             RunError::StillActive(run) => Self::Conflict(format!("Run {run} is still active. Cancel it before deleting it.")),
+            error @ (RunError::TooManyMessages { .. } | RunError::State(_)) => Self::Unprocessable(format!("input.messages: {error}")),
             RunError::Admit(AdmitError::KnownRequest(known)) => Self::KnownRequest(known),
             RunError::Admit(AdmitError::QueueFull(thread)) => Self::QueueFull(thread.to_string()),
             RunError::Checkpoint(error) => error.into(),

@@ -28,6 +28,7 @@ mod cors;
 mod edge;
 mod expiry;
 mod openapi;
+mod probe;
 mod reads;
 mod repeats;
 mod router;

@@ -14,10 +14,11 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::access::Peer;
+use crate::probe::begins_with_probe;
 use crate::stall::StallGuard;
 
 /// Limits on connections.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ServeOptions {
     /// How long a client may take to send a request's head.
     pub header_timeout: Duration,
@@ -25,11 +26,18 @@ pub struct ServeOptions {
     pub stall_timeout: Duration,
     /// How long requests may go on once the server stops. Open streams abort at once; this is for the others.
     pub grace: Duration,
+    /// The runtimes that connections are served on: those of health checks on the control runtime, where there is one.
+    pub tasks: Tasks,
 }
 
 impl Default for ServeOptions {
     fn default() -> Self {
-        Self { header_timeout: Duration::from_secs(30), stall_timeout: Duration::from_secs(30), grace: Duration::from_secs(10) }
+        Self {
+            header_timeout: Duration::from_secs(30),
+            stall_timeout: Duration::from_secs(30),
+            grace: Duration::from_secs(10),
+            tasks: Tasks::new(),
+        }
     }
 }
 
@@ -43,17 +51,30 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 ///
 /// Give the state's `shutdown` the same token: it is what makes open streams abort instead of being waited for.
 pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken, options: ServeOptions) -> io::Result<()> {
-    let connections = Tasks::new();
+    let connections = options.tasks.sibling();
     let cut = CancellationToken::new();
+    // A new connection is accepted, and its first bytes are read, although everything else may be busy.
+    let listener = connections.within_control(async { TcpListener::from_std(listener.into_std()?) }).await?;
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = connections.within_control(listener.accept()) => accepted,
             () = shutdown.cancelled() => break,
         };
         match accepted {
             Ok((stream, peer)) => {
-                let connection = connection(stream, Peer(peer.ip().to_canonical()), router.clone(), shutdown.clone(), cut.clone(), options);
-                let _detached = connections.spawn(TaskKind::Service, "http connection", connection);
+                let client = Client {
+                    peer: Peer(peer.ip().to_canonical()),
+                    router: router.clone(),
+                    shutdown: shutdown.clone(),
+                    cut: cut.clone(),
+                    options: options.clone(),
+                    keeps_alive: true,
+                };
+                if connections.has_control() {
+                    connections.spawn(TaskKind::Control, "new http connection", route(stream, client, connections.clone()));
+                } else {
+                    connections.spawn(TaskKind::Service, "http connection", connection(stream, client));
+                }
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
@@ -66,7 +87,8 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: Cancellation
         }
     }
     drop(listener);
-    if tokio::time::timeout(options.grace, connections.shut_down()).await.is_err() {
+    let grace = options.grace;
+    if tokio::time::timeout(grace, connections.shut_down()).await.is_err() {
         tracing::warn!(connections = connections.alive(), "requests are cut at shutdown");
         cut.cancel();
         connections.shut_down().await;
@@ -79,14 +101,42 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset)
 }
 
-async fn connection(
-    stream: TcpStream,
+/// A connection that was accepted, and how it is served.
+struct Client {
     peer: Peer,
     router: Router,
     shutdown: CancellationToken,
     cut: CancellationToken,
     options: ServeOptions,
-) {
+    /// Whether it may send more than one request.
+    keeps_alive: bool,
+}
+
+/// Serves a connection of health checks here, on the control runtime, and hands any other to the main one. A connection of health
+/// checks takes one request: another one could be for anything.
+async fn route(stream: TcpStream, mut client: Client, connections: Tasks) {
+    let shutdown = client.shutdown.clone();
+    let probing = begins_with_probe(&stream, client.options.header_timeout);
+    match shutdown.run_until_cancelled(probing).await {
+        Some(Ok(true)) => {
+            client.keeps_alive = false;
+            connection(stream, client).await;
+        }
+        Some(Ok(false)) => {
+            let moved = stream.into_std();
+            connections.spawn(TaskKind::Service, "http connection", async move {
+                match moved.and_then(TcpStream::from_std) {
+                    Ok(stream) => connection(stream, client).await,
+                    Err(error) => tracing::error!(%error, "a connection cannot be served"),
+                }
+            });
+        }
+        Some(Err(error)) => tracing::debug!(%error, "a connection ended before its first request"),
+        None => {}
+    }
+}
+
+async fn connection(stream: TcpStream, Client { peer, router, shutdown, cut, options, keeps_alive }: Client) {
     // Without it a one-token stream waits 40 ms for an acknowledgement.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection has no TCP_NODELAY");
@@ -100,6 +150,7 @@ async fn connection(
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
+        .keep_alive(keeps_alive)
         .header_read_timeout(options.header_timeout)
         .serve_connection(TokioIo::new(StallGuard::new(stream, options.stall_timeout)), TowerToHyperService::new(router));
     let mut served = std::pin::pin!(served);

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use harness::client::Client;
 use harness::config_file::{Environment, load};
+use harness::runtime::tasks::Tasks;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +29,7 @@ impl Embedded {
         loaded.log();
         let settings = Settings::from_environment(&environment)?;
         let config = ConfigHandle::new(loaded, environment);
-        Ok(Self { app: App::build(&settings, &config, Role::Guest, CancellationToken::new()).await? })
+        Ok(Self { app: App::build(&settings, &config, Role::Guest, Tasks::new(), CancellationToken::new()).await? })
     }
 
     /// The client.

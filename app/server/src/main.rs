@@ -17,6 +17,7 @@ use harness::config_file::{Environment, load};
 use harness::documents::{DocumentKind, worker};
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::command::bubblewrap::inner;
+use tokio::runtime::Handle;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -52,7 +53,12 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
     #[cfg(feature = "fail-points")]
     deerflow_server::fail_points::arm(&environment)?;
     match command {
-        Command::Serve(args) => until_stopped(serve(args, environment)),
+        Command::Serve(args) => {
+            let control = control_runtime()?;
+            let done = until_stopped(serve(args, environment, control.handle().clone()));
+            control.shutdown_timeout(LAST_MOMENT);
+            done
+        }
         Command::Chat(args) => until_done(talk::run(args, environment)),
         Command::Mcp(args) => until_done(mcp_server::run(args, environment)),
         Command::Config(command) => commands::config::run(&command, &environment, &mut commands::config::stdout()),
@@ -125,7 +131,7 @@ async fn operate(
     Ok(ExitCode::SUCCESS)
 }
 
-async fn serve(args: ServeArgs, environment: Environment) -> anyhow::Result<ExitCode> {
+async fn serve(args: ServeArgs, environment: Environment, control: Handle) -> anyhow::Result<ExitCode> {
     let loaded = load(args.file.config.as_deref(), &environment)?;
     let mut settings = Settings::from_environment(&environment)?;
     settings.host = args.host.unwrap_or(settings.host);
@@ -133,9 +139,14 @@ async fn serve(args: ServeArgs, environment: Environment) -> anyhow::Result<Exit
     let tasks = Tasks::new();
     let telemetry = telemetry::start(&loaded.config, &environment, &tasks)?;
     loaded.log();
-    let served = serve::run(settings, ConfigHandle::new(loaded, environment)).await;
+    let served = serve::run(settings, ConfigHandle::new(loaded, environment), Tasks::new().with_control(control)).await;
     telemetry.stop().await;
     served.map(|()| ExitCode::SUCCESS)
+}
+
+/// Builds the runtime of leases and health checks: one thread, which no other work can keep busy.
+fn control_runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).thread_name("control").enable_all().build()
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {

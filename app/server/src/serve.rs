@@ -11,8 +11,8 @@ use crate::config::{ConfigHandle, Settings, watch};
 use crate::lifecycle::{watch_signals, wind_down};
 use crate::wiring::{App, Role};
 
-/// Runs the server until a signal ends it.
-pub async fn run(settings: Settings, config: ConfigHandle) -> anyhow::Result<()> {
+/// Runs the server until a signal ends it. Leases and health checks run on the control runtime of `tasks`, where it has one.
+pub async fn run(settings: Settings, config: ConfigHandle, tasks: Tasks) -> anyhow::Result<()> {
     let exposure = settings.exposure()?;
     tracing::info!("{exposure}");
     // Bound first: a port in use is told before anything is opened or recovered.
@@ -22,12 +22,13 @@ pub async fn run(settings: Settings, config: ConfigHandle) -> anyhow::Result<()>
         .with_context(|| format!("cannot listen on {address}; set GATEWAY_PORT to a free port, or stop what uses this one"))?;
     let shutdown = CancellationToken::new();
     let services = Tasks::new();
-    let app = App::build(&settings, &config, Role::Server, shutdown.clone()).await?;
+    let app = App::build(&settings, &config, Role::Server, tasks.sibling(), shutdown.clone()).await?;
     services.spawn(TaskKind::Service, "signals", watch_signals(shutdown.clone()));
     services.spawn(TaskKind::Service, "configuration", watch(config.clone(), shutdown.clone()));
     tracing::info!(address = %listener.local_addr()?, "ready");
     let serving = async {
-        let served = serve(listener, router(app.gateway.clone()), shutdown.clone(), ServeOptions::default()).await;
+        let served =
+            serve(listener, router(app.gateway.clone()), shutdown.clone(), ServeOptions { tasks, ..ServeOptions::default() }).await;
         shutdown.cancel();
         served
     };

@@ -39,7 +39,7 @@ pub async fn run(mut args: ChatArgs, environment: Environment) -> anyhow::Result
     let config = ConfigHandle::new(loaded, environment);
     let mut stops = stops(&services)?;
     let app = tokio::select! {
-        app = App::build(&settings, &config, Role::Guest, CancellationToken::new()) => app?,
+        app = App::build(&settings, &config, Role::Guest, Tasks::new(), CancellationToken::new()) => app?,
         Some(()) = stops.recv() => return Ok(Ended::AtOnce.into()),
     };
     let done = talk(&app, &args, &mut stops).await;

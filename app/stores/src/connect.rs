@@ -124,7 +124,7 @@ impl Database {
         match config {
             DatabaseConfig::Memory => Self::open_memory(tasks).await,
             DatabaseConfig::Sqlite(directory) => Self::open_sqlite(directory, tasks).await,
-            DatabaseConfig::Postgres(postgres) => Self::open_postgres(postgres, PlaceLimits::default()).await,
+            DatabaseConfig::Postgres(postgres) => Self::open_postgres_beside(postgres, PlaceLimits::default(), tasks).await,
         }
     }
 
@@ -236,12 +236,17 @@ impl Database {
 
     /// What [`Database::open`] does for a Postgres server, with other limits than the usual ones.
     pub async fn open_postgres(config: &PostgresConfig, limits: PlaceLimits) -> Result<Self, OpenError> {
+        Self::open_postgres_beside(config, limits, &Tasks::new()).await
+    }
+
+    /// Opens a Postgres server. The connection for leases belongs to the control runtime of `tasks`, where there is one.
+    async fn open_postgres_beside(config: &PostgresConfig, limits: PlaceLimits, tasks: &Tasks) -> Result<Self, OpenError> {
         let options = postgres_options(config)?;
         // A pool tries a refused connection again and again; at the start the reason is wanted at once.
         let probe = tokio::time::timeout(ACQUIRE_LIMIT, options.connect()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut));
         probe.map_err(unreachable)?.close().await.map_err(unreachable)?;
         let keeper = Keeper::new(options.clone(), config.schema.as_deref(), config.exclusive, limits);
-        if keeper.hold().await.map_err(|error| OpenError::Database(error.to_string()))? == Hold::Lost {
+        if tasks.within_control(keeper.hold()).await.map_err(|error| OpenError::Database(error.to_string()))? == Hold::Lost {
             return Err(if config.exclusive { OpenError::InUseByOthers } else { OpenError::InUseByOne });
         }
         let pool = asked_when_rested()

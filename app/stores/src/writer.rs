@@ -6,6 +6,7 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use harness::runtime::compute::offloading;
 use harness::runtime::fail_points;
 use harness::runtime::tasks::{TaskKind, Tasks, panic_text};
 use metrics::{gauge, histogram};
@@ -113,10 +114,11 @@ impl WriteQueue {
     pub(crate) fn start(connection: DatabaseConnection, reconnect: Reconnect, held: impl Any + Send, tasks: &Tasks) -> Self {
         let (sender, jobs) = mpsc::channel(QUEUE_LENGTH);
         let writer = Writer { connection, reconnect, stop: tasks.token().clone() };
-        tasks.spawn(TaskKind::Service, "sqlite writer", async move {
+        let served = offloading(async move {
             writer.serve(jobs).await;
             drop(held);
         });
+        tasks.spawn(TaskKind::Service, "sqlite writer", served);
         Self(sender)
     }
 

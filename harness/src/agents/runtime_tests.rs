@@ -112,9 +112,10 @@ async fn a_run_with_a_tool_stores_each_message_once_and_leaves_nothing_due() {
     let after = house.thread().await;
     assert!(after.meta.next.is_empty() && after.meta.machine.is_none());
     assert_eq!(after.state.messages().last().unwrap().content.text(), "❓ which?");
-    // Each question is stored as it came and as it was stamped; nothing else twice.
-    let stamped = after.state.messages().iter().filter(|message| message.is_human()).count();
-    assert_eq!(after.log_tail as usize, after.state.messages().len() + stamped);
+    let places: Vec<Option<u64>> = (1..=after.log_tail).map(Some).collect();
+    assert_eq!(after.state.log_places(), places, "the log holds each message once, in order");
+    let questions = after.state.messages().iter().filter(|message| message.is_human());
+    assert!(questions.clone().all(|message| message.additional_kwargs.contains_key("run_id")), "{questions:?}");
     assert!(after.state.title().is_some());
 }
 

@@ -19,11 +19,22 @@ pub struct RunsConfig {
     pub shutdown_grace_seconds: u64,
     /// Runs that may wait on one thread behind the active one.
     pub max_enqueued_per_thread: usize,
+    /// Messages that one request may bring.
+    pub max_messages_per_request: usize,
+    /// Messages that a request may make a thread hold.
+    pub max_messages_per_thread: usize,
 }
 
 impl Default for RunsConfig {
     fn default() -> Self {
-        Self { wall_clock_limit_seconds: 86_400, idle_limit_seconds: 600, shutdown_grace_seconds: 30, max_enqueued_per_thread: 16 }
+        Self {
+            wall_clock_limit_seconds: 86_400,
+            idle_limit_seconds: 600,
+            shutdown_grace_seconds: 30,
+            max_enqueued_per_thread: 16,
+            max_messages_per_request: 10_000,
+            max_messages_per_thread: 100_000,
+        }
     }
 }
 
@@ -47,5 +58,7 @@ impl RunsConfig {
         check.within("wall_clock_limit_seconds", self.wall_clock_limit_seconds, 1..);
         check.within("idle_limit_seconds", self.idle_limit_seconds, 1..);
         check.within("shutdown_grace_seconds", self.shutdown_grace_seconds, ..3_601);
+        check.within("max_messages_per_request", self.max_messages_per_request as u64, 1..);
+        check.within("max_messages_per_thread", self.max_messages_per_thread as u64, 1..);
     }
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::next::{ModelNext, ToolNext};
 use crate::messages::{Message, ToolCall};
 use crate::models::{ModelError, ModelRequest};
-use crate::runtime::agent::{AgentError, RunContext};
+use crate::runtime::agent::{AgentError, InputFacts, RunContext};
 use crate::state::{StateUpdate, ThreadState};
 use crate::tools::{ToolContext, ToolError, ToolOutput};
 
@@ -24,6 +24,12 @@ pub trait Middleware: Send + Sync + fmt::Debug + 'static {
 
     /// The hooks it has.
     fn hooks(&self) -> Hooks;
+
+    /// Completes the user's message that a run begins with, before it is stored for the first time. `None` leaves it as it is.
+    /// Called for every middleware, without a hook being named.
+    fn complete_input(&self, _message: &Message, _facts: &InputFacts) -> Option<Message> {
+        None
+    }
 
     /// Once per run, before the first model call.
     async fn before_agent(&self, _state: &ThreadState, _ctx: &RunContext) -> HookResult {

@@ -8,6 +8,7 @@ use super::middleware::Middleware;
 use crate::messages::{Message, ToolCall};
 use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::RunContext;
+use crate::runtime::compute::{Size, heavy_poll};
 use crate::tools::{ToolContext, ToolError, ToolOutput};
 
 /// The innermost end of a model call: the provider.
@@ -38,6 +39,19 @@ impl<'a> ModelNext<'a> {
 
     /// Goes on.
     pub fn run(&self, request: ModelRequest) -> BoxFuture<'a, Result<Message, ModelError>> {
+        let size = Size::messages(&request.messages);
+        if !size.is_heavy() {
+            return self.run_here(request);
+        }
+        let next = *self;
+        Box::pin(async move {
+            // Middlewares before this one may have waited for something.
+            heavy_poll(size).await;
+            next.run_here(request).await
+        })
+    }
+
+    fn run_here(&self, request: ModelRequest) -> BoxFuture<'a, Result<Message, ModelError>> {
         match self.rest.split_first() {
             Some((first, rest)) => first.wrap_model_call(request, self.ctx, Self { rest, ..*self }),
             None => self.end.call(request, self.ctx),

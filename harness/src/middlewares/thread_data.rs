@@ -1,12 +1,12 @@
-//! Tells the thread where its files are, and stamps the user's message with the run it began.
+//! Writes the paths of the thread's files into its state, and the run and time into the user's message.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::middleware::{HookResult, Hooks, Middleware};
 use crate::clock::iso;
-use crate::messages::kwargs;
-use crate::runtime::agent::RunContext;
+use crate::messages::{Message, kwargs};
+use crate::runtime::agent::{InputFacts, RunContext};
 use crate::state::{StateUpdate, ThreadState};
 
 /// The name of a message that a person typed.
@@ -26,6 +26,18 @@ impl Middleware for ThreadDataMiddleware {
         Hooks::BEFORE_AGENT
     }
 
+    fn complete_input(&self, message: &Message, facts: &InputFacts) -> Option<Message> {
+        let run_id = Value::String(facts.run_id.to_string());
+        let is_complete = message.additional_kwargs.get(kwargs::RUN_ID) == Some(&run_id);
+        (message.is_human() && !is_complete).then(|| {
+            message.with(|body| {
+                body.name = body.name.take().filter(|name| !name.is_empty()).or_else(|| Some(USER_INPUT.to_owned()));
+                body.additional_kwargs.insert(kwargs::RUN_ID.to_owned(), run_id);
+                body.additional_kwargs.insert(kwargs::TIMESTAMP.to_owned(), Value::String(iso(facts.now)));
+            })
+        })
+    }
+
     async fn before_agent(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
         let mut update = StateUpdate::default();
         let places = json!({
@@ -37,11 +49,8 @@ impl Middleware for ThreadDataMiddleware {
             update = update.and("thread_data", places);
         }
         if let Some(last) = state.messages().last().filter(|message| message.is_human()) {
-            update.messages.push(last.with(|body| {
-                body.name = body.name.take().filter(|name| !name.is_empty()).or_else(|| Some(USER_INPUT.to_owned()));
-                body.additional_kwargs.insert(kwargs::RUN_ID.to_owned(), Value::String(ctx.run_id.to_string()));
-                body.additional_kwargs.insert(kwargs::TIMESTAMP.to_owned(), Value::String(iso(ctx.clock.now())));
-            }));
+            let facts = InputFacts { run_id: ctx.run_id.clone(), now: ctx.clock.now() };
+            update.messages.push(self.complete_input(last, &facts).unwrap_or_else(|| last.clone()));
         }
         Ok(update.into())
     }

@@ -3,6 +3,7 @@
 pub mod actor_context;
 pub mod agent;
 pub mod checkpoint;
+pub mod compute;
 pub mod fail_points;
 pub mod memory;
 #[cfg(test)]

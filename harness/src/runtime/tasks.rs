@@ -1,9 +1,10 @@
 //! The one place that spawns: every task carries its actor, its span and a token, and a kind that says what its end means.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -21,6 +22,16 @@ pub enum TaskKind {
     Service,
     /// Finishes something already decided (flush, clean-up). Shutdown waits for it.
     Finish,
+    /// Shows others that the process is alive (leases, health checks). Runs on the control runtime where there is one, so that
+    /// nothing else delays it. Shutdown cancels it; a panic is logged.
+    Control,
+}
+
+/// The runtimes of a process that separates control tasks from all others.
+#[derive(Debug, Clone)]
+struct Runtimes {
+    main: Handle,
+    control: Handle,
 }
 
 /// A set of tasks with one life: they are cancelled and awaited together.
@@ -28,6 +39,7 @@ pub enum TaskKind {
 pub struct Tasks {
     tracker: TaskTracker,
     token: CancellationToken,
+    runtimes: Option<Runtimes>,
     /// Where a simulation has them live.
     #[cfg(test)]
     process: super::process::Process,
@@ -42,6 +54,33 @@ impl Tasks {
     /// An empty set.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same set, with control tasks on `control` and all others on the present runtime, whichever of the two spawns them.
+    #[must_use]
+    pub fn with_control(self, control: Handle) -> Self {
+        Self { runtimes: Some(Runtimes { main: Handle::current(), control }), ..self }
+    }
+
+    /// An empty set on the same runtimes.
+    pub fn sibling(&self) -> Self {
+        Self { runtimes: self.runtimes.clone(), ..Self::default() }
+    }
+
+    /// Whether control tasks have a runtime of their own.
+    pub fn has_control(&self) -> bool {
+        self.runtimes.is_some()
+    }
+
+    /// Polls `work` within the context of the control runtime, where there is one: connections that it opens and timers that it
+    /// starts are driven there.
+    pub async fn within_control<F: Future>(&self, work: F) -> F::Output {
+        let mut work = std::pin::pin!(work);
+        poll_fn(|cx| {
+            let _entered = self.runtimes.as_ref().map(|runtimes| runtimes.control.enter());
+            work.as_mut().poll(cx)
+        })
+        .await
     }
 
     /// An empty set whose tasks stand still and vanish with `process`.
@@ -66,10 +105,18 @@ impl Tasks {
         #[cfg(test)]
         let work = self.process.hold(work);
         let tracked = self.tracker.track_future(work);
-        #[expect(clippy::disallowed_methods, reason = "the one home of spawning")]
+        let runtime = self.runtime_of(kind);
         match actor_context::current() {
-            Some(actor) => tokio::spawn(actor_context::scope(actor, tracked)),
-            None => tokio::spawn(tracked),
+            Some(actor) => runtime.spawn(actor_context::scope(actor, tracked)),
+            None => runtime.spawn(tracked),
+        }
+    }
+
+    fn runtime_of(&self, kind: TaskKind) -> Handle {
+        match (&self.runtimes, kind) {
+            (Some(runtimes), TaskKind::Control) => runtimes.control.clone(),
+            (Some(runtimes), _) => runtimes.main.clone(),
+            (None, _) => Handle::current(),
         }
     }
 
@@ -115,6 +162,26 @@ mod tests {
         let spawn = async move { tasks.spawn(TaskKind::Finish, "t", async { effective_user_id() }).await };
         let task = scope(ActorContext::user("ann"), spawn).await;
         assert_eq!(task.unwrap(), Ok("ann".to_owned()));
+    }
+
+    #[test]
+    fn control_tasks_progress_while_all_workers_are_blocked() {
+        let build = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let (main, control) = (build(), build());
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let done = main.block_on(async {
+            let tasks = Tasks::new().with_control(control.handle().clone());
+            let blocked = tasks.spawn(TaskKind::Service, "blocks the only worker", async move { released.recv().is_ok() });
+            let freed = tasks.spawn(TaskKind::Control, "frees it", {
+                let tasks = tasks.clone();
+                async move {
+                    release.send(()).unwrap();
+                    tasks.spawn(TaskKind::Finish, "spawned from control", async { Handle::current().id() }).await
+                }
+            });
+            (blocked.await.unwrap(), freed.await.unwrap().unwrap().unwrap())
+        });
+        assert_eq!(done, (Ok(true), Ok(main.handle().id())));
     }
 
     #[tokio::test]

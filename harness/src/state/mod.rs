@@ -1,5 +1,6 @@
 //! The state of a thread: its messages and named channels, and the rules by which updates are reduced into it.
 
+mod message_reducer;
 mod reducers;
 mod thread_state;
 mod update;

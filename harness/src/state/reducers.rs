@@ -1,5 +1,7 @@
 //! How each channel combines what it holds with what a step writes. Pure functions, tested as tables.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 /// The rule of a channel.
@@ -67,6 +69,14 @@ pub enum StateError {
     /// Parallel writes where only one can stand.
     #[error("several parallel writes to state field {0:?}, which keeps only one")]
     ParallelWrites(String),
+    /// More messages than a thread may hold.
+    #[error("the thread would hold {count} messages; it may hold {limit}")]
+    TooManyMessages {
+        /// The number of messages after the update.
+        count: usize,
+        /// The configured limit.
+        limit: usize,
+    },
     /// A remove message for an id that is not there.
     #[error("cannot remove message {0:?}: the thread has no such message")]
     UnknownMessage(String),
@@ -93,16 +103,14 @@ pub(super) fn reduce(channel: &str, held: Option<Value>, new: Value) -> Result<O
 }
 
 fn union(held: Option<Value>, items: Vec<Value>) -> Value {
-    let mut list = match held {
+    let held = match held {
         Some(Value::Array(list)) => list,
         _ => Vec::new(),
     };
-    for item in items {
-        if !list.contains(&item) {
-            list.push(item);
-        }
-    }
-    Value::Array(list)
+    // A held list stays as it is, even where an older version left a value in it twice.
+    let mut known: HashSet<Value> = held.iter().cloned().collect();
+    let new = items.into_iter().filter(|item| known.insert(item.clone())).collect::<Vec<_>>();
+    Value::Array(held.into_iter().chain(new).collect())
 }
 
 fn merge(held: Option<Value>, entries: Map<String, Value>) -> Value {

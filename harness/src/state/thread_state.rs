@@ -1,14 +1,17 @@
 //! The state itself: a message list with the places of its messages in the thread's log, and channel values.
 
+use std::collections::{HashMap, HashSet};
+
 use indexmap::IndexMap;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use super::message_reducer::{self, MessageChanges, Positions};
 use super::reducers::{CHANNELS, Reducer, StateError, reduce, reducer_of};
 use super::update::StateUpdate;
 use crate::ids::IdSource;
-use crate::messages::{Message, MessageKind, REMOVE_ALL};
+use crate::messages::Message;
 
 /// Messages and channels of a thread at one moment.
 ///
@@ -54,17 +57,40 @@ impl ThreadState {
     /// Takes over from an earlier state of the same thread where its messages stand in the log: an agent works on a copy
     /// of its own, which does not learn what was stored meanwhile.
     pub fn keep_log_places(&mut self, earlier: &Self) {
+        let mut index: Option<HashMap<&str, usize>> = None;
         for (at, (message, place)) in self.messages.iter().zip(&mut self.log_places).enumerate() {
             if place.is_some() {
                 continue;
             }
-            // Nearly always the list has only grown.
+            // Nearly always the list has only grown: then the ids agree, or there is nothing at this position.
             let held = match earlier.messages.get(at) {
                 Some(held) if held.id == message.id => Some(at),
-                _ => earlier.messages.iter().rposition(|held| held.id == message.id),
+                _ => {
+                    let index = index.get_or_insert_with(|| message_reducer::index_by_id(&earlier.messages));
+                    message.id.as_deref().and_then(|id| index.get(id).copied())
+                }
             };
             *place = held.filter(|&held| earlier.messages[held] == *message).and_then(|held| earlier.log_places[held]);
         }
+    }
+
+    /// Filters `messages` by ids that no message of the state has.
+    pub fn without_known<'a>(&'a self, messages: &'a [Message]) -> impl Iterator<Item = &'a Message> {
+        let positions = Positions::new(&self.messages, messages.len());
+        messages.iter().filter(move |message| message.id.as_deref().is_none_or(|id| positions.of(id).is_none()))
+    }
+
+    /// Replaces the last message, which keeps its id. Without a message there is nothing to replace.
+    pub(crate) fn replace_last(&mut self, message: Message) {
+        if let (Some(held), Some(place)) = (self.messages.last_mut(), self.log_places.last_mut()) {
+            *held = message;
+            *place = None;
+        }
+    }
+
+    /// Treats every message as not stored yet: the next checkpoint writes all of them to the log again.
+    pub(crate) fn forget_log_places(&mut self) {
+        self.log_places.fill(None);
     }
 
     /// The value of a channel.
@@ -84,27 +110,38 @@ impl ThreadState {
 
     /// Reduces one update. On an error the state is unchanged.
     pub fn apply(&mut self, update: StateUpdate, ids: &dyn IdSource) -> Result<(), StateError> {
-        let mut next = self.clone();
-        for (name, value) in update.channels {
-            let held = next.channels.shift_remove(&name);
-            if let Some(value) = reduce(&name, held, value)? {
-                next.channels.insert(name, value);
+        self.apply_within(update, usize::MAX, ids)
+    }
+
+    /// Reduces one update that must not make the list grow beyond `max_messages`. On an error the state is unchanged.
+    pub fn apply_within(&mut self, update: StateUpdate, max_messages: usize, ids: &dyn IdSource) -> Result<(), StateError> {
+        let StateUpdate { messages, channels } = update;
+        let mut reduced = Vec::with_capacity(channels.len());
+        for (name, value) in channels {
+            let value = reduce(&name, self.channels.get(&name).cloned(), value)?;
+            reduced.push((name, value));
+        }
+        let changes = message_reducer::plan(&self.messages, messages, ids)?;
+        if changes.len() > max_messages.max(self.messages.len()) {
+            return Err(StateError::TooManyMessages { count: changes.len(), limit: max_messages });
+        }
+        for (name, value) in reduced {
+            // A channel that is written moves to the end of the map.
+            self.channels.shift_remove(&name);
+            if let Some(value) = value {
+                self.channels.insert(name, value);
             }
         }
-        next.reduce_messages(update.messages, ids)?;
-        *self = next;
+        self.change_messages(changes);
         Ok(())
     }
 
-    /// Reduces the updates of tasks that ran side by side, in call order.
+    /// Reduces the updates of tasks that ran side by side, in call order. On an error the state is unchanged.
     pub fn apply_parallel(&mut self, updates: Vec<StateUpdate>, ids: &dyn IdSource) -> Result<(), StateError> {
-        let mut written: Vec<&str> = Vec::new();
+        let mut written: HashSet<&str> = HashSet::new();
         for name in updates.iter().flat_map(|update| update.channels.keys()) {
-            if reducer_of(name) == Some(Reducer::LastWrite) {
-                if written.contains(&name.as_str()) {
-                    return Err(StateError::ParallelWrites(name.clone()));
-                }
-                written.push(name);
+            if reducer_of(name) == Some(Reducer::LastWrite) && !written.insert(name) {
+                return Err(StateError::ParallelWrites(name.clone()));
             }
         }
         let mut next = self.clone();
@@ -115,34 +152,18 @@ impl ThreadState {
         Ok(())
     }
 
-    /// Messages with a known id replace in place, new ones append, remove markers delete. A later message of the same id
-    /// in one write cancels its removal.
-    fn reduce_messages(&mut self, incoming: Vec<Message>, ids: &dyn IdSource) -> Result<(), StateError> {
-        let after_clear = incoming.iter().rposition(is_remove_all).map_or(0, |at| at + 1);
-        if after_clear > 0 {
+    fn change_messages(&mut self, changes: MessageChanges) {
+        let MessageChanges { clears, writes, removed, .. } = changes;
+        if clears {
             self.messages.clear();
             self.log_places.clear();
         }
-        let mut removed: Vec<String> = Vec::new();
-        for message in incoming.into_iter().skip(after_clear) {
-            let id = message.id.clone().unwrap_or_else(|| ids.message_id());
-            // The message replaced is nearly always one of the last, so the search starts there.
-            let at = self.messages.iter().rposition(|held| held.id.as_deref() == Some(id.as_str()));
-            if matches!(message.kind, MessageKind::Remove) {
-                if at.is_none() {
-                    return Err(StateError::UnknownMessage(id));
-                }
-                removed.push(id);
-                continue;
-            }
-            removed.retain(|gone| *gone != id);
-            let message = if message.id.is_some() { message } else { message.with(|body| body.id = Some(id)) };
-            match at {
-                Some(at) => {
-                    if self.messages[at] != message {
-                        self.messages[at] = message;
-                        self.log_places[at] = None;
-                    }
+        for (at, message) in writes {
+            match self.messages.get_mut(at) {
+                Some(held) if *held == message => {}
+                Some(held) => {
+                    *held = message;
+                    self.log_places[at] = None;
                 }
                 None => {
                     self.messages.push(message);
@@ -150,18 +171,13 @@ impl ThreadState {
                 }
             }
         }
-        for id in removed {
-            if let Some(at) = self.messages.iter().rposition(|held| held.id.as_deref() == Some(id.as_str())) {
-                self.messages.remove(at);
-                self.log_places.remove(at);
-            }
+        if !removed.is_empty() {
+            let mut stays = (0..self.messages.len()).map(|at| !removed.contains(&at));
+            self.messages.retain(|_| stays.next().unwrap_or(true));
+            let mut stays = (0..self.log_places.len()).map(|at| !removed.contains(&at));
+            self.log_places.retain(|_| stays.next().unwrap_or(true));
         }
-        Ok(())
     }
-}
-
-fn is_remove_all(message: &Message) -> bool {
-    matches!(message.kind, MessageKind::Remove) && message.id.as_deref() == Some(REMOVE_ALL)
 }
 
 /// The wire shape of a `values` frame. Messages contribute the JSON they already carry.

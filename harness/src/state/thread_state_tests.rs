@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::ids::SeededIds;
+use crate::messages::REMOVE_ALL;
 
 fn human(id: &str, text: &str) -> Message {
     Message::human(text).with(|body| body.id = Some(id.to_owned()))

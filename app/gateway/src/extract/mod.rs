@@ -14,6 +14,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use futures_util::StreamExt;
 use harness::ids::{CheckpointId, RunId, ThreadId};
+use harness::runtime::compute::{Size, heavy_poll};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -66,6 +67,7 @@ async fn read_json(request: Request) -> Result<Option<Value>, ApiError> {
     if bytes.trim_ascii().is_empty() {
         return Ok(None);
     }
+    heavy_poll(Size::bytes(bytes.len())).await;
     // The parser gives up at 128 levels, so a deep body cannot exhaust the stack here or when it is dropped.
     let body = serde_json::from_slice(&bytes).map_err(|error| ApiError::InvalidJson(error.to_string()))?;
     let nulls = shape.map(|shape| shape.nulls(&body)).unwrap_or_default();

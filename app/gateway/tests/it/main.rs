@@ -16,6 +16,7 @@ mod hostile_names;
 mod keys;
 mod mcp;
 mod memory;
+mod message_limits;
 mod meta;
 mod openapi;
 mod platform_runs;

@@ -128,3 +128,49 @@ async fn the_system_holds_little_of_an_answer_that_is_not_read() {
     assert!(made < 1 << 20, "{made} bytes were taken that nobody reads");
     shutdown.cancel();
 }
+
+#[test]
+fn health_checks_are_answered_while_workers_are_blocked() {
+    use std::io::{Read, Write};
+    use std::sync::mpsc;
+
+    let build = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+    let (main, control) = (build(), build());
+    let (address_of, address) = mpsc::channel();
+    let (blocked, block) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let shutdown = CancellationToken::new();
+    let stop = shutdown.clone();
+    let server = std::thread::spawn(move || {
+        main.block_on(async {
+            let tasks = Tasks::new().with_control(control.handle().clone());
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+            address_of.send(listener.local_addr().expect("an address")).expect("a test");
+            tasks.spawn(TaskKind::Service, "blocks the only worker", async move {
+                blocked.send(()).expect("a test");
+                released.recv().expect("a test")
+            });
+            let router = Router::new().route("/ok", get(async || "fine")).route("/other", get(async || "later"));
+            serve(listener, router, stop, ServeOptions { tasks, ..ServeOptions::default() }).await.expect("no error");
+        });
+    });
+    let address = address.recv().expect("an address");
+    block.recv().expect("a blocked worker");
+    let ask = |path: &str| {
+        let mut socket = std::net::TcpStream::connect(address).expect("a connection");
+        socket.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes()).expect("a request");
+        socket
+    };
+    let answer = |mut socket: std::net::TcpStream| {
+        let mut text = String::new();
+        socket.read_to_string(&mut text).expect("an answer");
+        text
+    };
+    let other = ask("/other");
+    let probed = answer(ask("/ok"));
+    assert!(probed.starts_with("HTTP/1.1 200") && probed.ends_with("fine"), "{probed}");
+    release.send(()).expect("a worker");
+    assert!(answer(other).ends_with("later"));
+    shutdown.cancel();
+    server.join().expect("no panic");
+}

@@ -54,7 +54,7 @@ pub async fn run(args: FileArgs, environment: Environment) -> anyhow::Result<Exi
     services.spawn(TaskKind::Service, "signals", watch_signals(over.clone()));
     services.spawn(TaskKind::Service, "configuration", watch(config.clone(), over.clone()));
     let app = tokio::select! {
-        app = App::build(&settings, &config, Role::Guest, over.clone()) => app?,
+        app = App::build(&settings, &config, Role::Guest, Tasks::new(), over.clone()) => app?,
         () = over.cancelled() => return Ok(ExitCode::SUCCESS),
     };
     tracing::info!("ready for an mcp client");

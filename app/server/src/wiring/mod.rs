@@ -80,8 +80,15 @@ pub struct App {
 }
 
 impl App {
-    /// Opens the stores, recovers what a former process left, and puts everything together.
-    pub async fn build(settings: &Settings, config: &ConfigHandle, role: Role, shutdown: CancellationToken) -> anyhow::Result<Self> {
+    /// Opens the stores, recovers what a former process left, and puts everything together. `tasks` is empty, and takes the tasks
+    /// of runs and services.
+    pub async fn build(
+        settings: &Settings,
+        config: &ConfigHandle,
+        role: Role,
+        tasks: Tasks,
+        shutdown: CancellationToken,
+    ) -> anyhow::Result<Self> {
         let now = config.current();
         anyhow::ensure!(
             !now.testing.conformance_agent || settings.is_loopback(),
@@ -89,8 +96,7 @@ impl App {
             settings.host
         );
         let ids = Arc::new(SystemIds::default());
-        let tasks = Tasks::new();
-        let store_tasks = Tasks::new();
+        let store_tasks = tasks.sibling();
         let stores = Stores::open(&now, settings, &store_tasks).await?;
         let clock = stores.clock.clone();
         let (bridge, bell) = bridge::open(&now, settings, stores.streams.clone(), &tasks)?;

@@ -18,7 +18,7 @@ use crate::connect::Database;
 
 pub(crate) use newest::{newest_channels, newest_states};
 pub(crate) use write::{
-    add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, forget_past, is_anything_due, refuse_incomplete,
+    add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, forget_past, is_anything_due, new_messages, refuse_incomplete,
 };
 
 /// Checkpoints over SQL.

@@ -5,17 +5,19 @@ use std::collections::HashMap;
 use harness::ids::{CheckpointId, ThreadId};
 use harness::messages::Message;
 use harness::runtime::checkpoint::{CheckpointError, CheckpointMeta, HistoryQuery, LogRange, Snapshot, expand};
+use harness::runtime::compute::{Size, heavy_poll};
 use harness::runtime::runs::store::StoreError;
 use harness::state::ThreadState;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, DatabaseConnection, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select,
+    ColumnTrait, Condition, ConnectionTrait, DatabaseConnection, DbBackend, DbErr, EntityTrait, FromQueryResult, QueryFilter, QueryOrder,
+    QuerySelect, Select, Statement, TryGetableMany,
 };
 use serde_json::{Map, Value};
 
 use super::row::{channels, damaged, layout, meta};
 use super::write;
-use crate::entity::{checkpoint, checkpoint_message, plain};
+use crate::entity::{checkpoint, plain};
 use crate::error::read_checkpoints;
 use crate::runs::json_text;
 
@@ -23,20 +25,37 @@ use crate::runs::json_text;
 const PAGE: usize = 200;
 /// Entries of a metadata filter that the database looks at.
 const MOST_PUSHED: usize = 16;
-/// Ranges of the log that one statement asks for.
+/// Ranges of the log that one statement of a list asks for.
 pub(super) const RANGES_PER_SELECT: usize = 100;
+/// Places of the log between two ranges that are cheaper to read over than to skip with a statement more.
+const MAX_GAP: u64 = 32;
+/// Statements that one read of messages may take.
+const MAX_SPANS: usize = 16;
+
+/// The limits are literals: SQLite plans a statement anew at each use when its limit is a bound value.
+const NEWEST: &str = "SELECT * FROM checkpoints WHERE thread_id = $1 ORDER BY checkpoint_id DESC LIMIT 1";
+const BY_ID: &str = "SELECT * FROM checkpoints WHERE thread_id = $1 AND checkpoint_id = $2";
 
 pub(super) async fn get(
     db: &DatabaseConnection,
     thread: &ThreadId,
     id: Option<&CheckpointId>,
 ) -> Result<Option<Snapshot>, CheckpointError> {
-    let mut select = newest_first(thread).limit(1);
-    if let Some(id) = id {
-        select = select.filter(checkpoint::Column::CheckpointId.eq(id.as_str()));
-    }
-    let rows = read_checkpoints(select.all(db).await)?;
-    Ok(snapshots(db, thread, rows).await?.pop())
+    let row = match id {
+        None => newest_row(db, thread).await,
+        Some(id) => row_of(db, BY_ID, vec![thread.as_str().into(), id.as_str().into()]).await,
+    };
+    Ok(snapshots(db, thread, read_checkpoints(row)?.into_iter().collect()).await?.pop())
+}
+
+/// Reads the row of a thread's newest checkpoint.
+pub(super) async fn newest_row(db: &impl ConnectionTrait, thread: &ThreadId) -> Result<Option<checkpoint::Model>, DbErr> {
+    row_of(db, NEWEST, vec![thread.as_str().into()]).await
+}
+
+async fn row_of(db: &impl ConnectionTrait, sql: &str, values: Vec<sea_orm::Value>) -> Result<Option<checkpoint::Model>, DbErr> {
+    let statement = Statement::from_sql_and_values(db.get_database_backend(), sql, values);
+    db.query_one_raw(statement).await?.map(|row| checkpoint::Model::from_query_result(&row, "")).transpose()
 }
 
 pub(super) async fn list(db: &DatabaseConnection, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<Snapshot>, CheckpointError> {
@@ -142,43 +161,69 @@ async fn snapshots(db: &DatabaseConnection, thread: &ThreadId, rows: Vec<checkpo
     Ok(read)
 }
 
-/// The messages of all layouts, by place.
+const MESSAGES: &str = "SELECT place, message_json FROM checkpoint_messages WHERE thread_id = $1 AND place BETWEEN $2 AND $3";
+
+/// Reads the messages of all layouts, by place.
 async fn messages(db: &DatabaseConnection, thread: &ThreadId, layouts: &[Vec<LogRange>]) -> Result<HashMap<u64, Message>, CheckpointError> {
+    let named = union(layouts);
     let mut messages = HashMap::new();
-    for ranges in union(layouts).chunks(RANGES_PER_SELECT) {
-        // No more of a row than is needed, by its place: there may be thousands.
-        let columns = [checkpoint_message::Column::Place, checkpoint_message::Column::MessageJson];
-        let rows: Vec<(i64, String)> =
-            read_checkpoints(in_ranges(thread, ranges).select_only().columns(columns).into_tuple().all(db).await)?;
+    for LogRange(first, last) in spans(&named) {
+        let values: [sea_orm::Value; 3] = [thread.as_str().into(), signed(first).into(), signed(last).into()];
+        let statement = Statement::from_sql_and_values(db.get_database_backend(), MESSAGES, values);
+        let rows = read_checkpoints(db.query_all_raw(statement).await)?;
+        heavy_poll(Size::items(rows.len())).await;
+        let rows = rows.iter().map(<(i64, String)>::try_get_many_by_index).collect::<Result<Vec<_>, _>>();
+        let rows = read_checkpoints(rows.map_err(DbErr::from))?;
+        heavy_poll(Size::bytes(rows.iter().map(|(_, json)| json.len()).sum())).await;
         for (place, json) in rows {
+            let place = u64::try_from(place).unwrap_or_default();
+            if !contains_place(&named, place) {
+                continue;
+            }
             let message = Message::from_stored(&json)
                 .map_err(|error| StoreError::Failed(format!("message {place} of thread {thread} is damaged: {error}")))?;
-            messages.insert(u64::try_from(place).unwrap_or_default(), message);
+            messages.insert(place, message);
         }
     }
     Ok(messages)
 }
 
-/// A thread's messages at these places.
-pub(super) fn in_ranges(thread: &ThreadId, ranges: &[LogRange]) -> Select<checkpoint_message::Entity> {
-    let any = ranges.iter().fold(Condition::any(), |any, LogRange(first, last)| {
-        any.add(checkpoint_message::Column::Place.between(signed(*first), signed(*last)))
-    });
-    checkpoint_message::Entity::find().filter(checkpoint_message::Column::ThreadId.eq(thread.as_str())).filter(any)
+/// Whether sorted, disjoint ranges contain a place.
+fn contains_place(ranges: &[LogRange], place: u64) -> bool {
+    let after = ranges.partition_point(|LogRange(first, _)| *first <= place);
+    after > 0 && place <= ranges[after - 1].1
+}
+
+/// Merges sorted, disjoint ranges into at most [`MAX_SPANS`] spans of the log, each read by one statement. Gaps of up to
+/// [`MAX_GAP`] places are always read over; wider ones only as far as the number of spans requires.
+fn spans(ranges: &[LogRange]) -> Vec<LogRange> {
+    let mut gap = MAX_GAP;
+    loop {
+        let spans = merged(ranges, gap);
+        if spans.len() <= MAX_SPANS {
+            return spans;
+        }
+        gap = gap.saturating_mul(4);
+    }
 }
 
 /// The fewest ranges that cover all layouts and nothing else.
 pub(super) fn union<'a>(layouts: impl IntoIterator<Item = &'a Vec<LogRange>>) -> Vec<LogRange> {
     let mut all: Vec<LogRange> = layouts.into_iter().flatten().copied().collect();
     all.sort_unstable_by_key(|range| (range.0, range.1));
-    let mut union: Vec<LogRange> = Vec::new();
-    for LogRange(first, last) in all {
-        match union.last_mut() {
-            Some(LogRange(_, end)) if first <= end.saturating_add(1) => *end = last.max(*end),
-            _ => union.push(LogRange(first, last)),
+    merged(&all, 0)
+}
+
+/// Merges sorted ranges that overlap, touch, or have at most `gap` places between them.
+fn merged(sorted: &[LogRange], gap: u64) -> Vec<LogRange> {
+    let mut merged: Vec<LogRange> = Vec::new();
+    for &LogRange(first, last) in sorted {
+        match merged.last_mut() {
+            Some(LogRange(_, end)) if first <= end.saturating_add(gap).saturating_add(1) => *end = last.max(*end),
+            _ => merged.push(LogRange(first, last)),
         }
     }
-    union
+    merged
 }
 
 pub(super) async fn log_tail(db: &DatabaseConnection, thread: &ThreadId) -> Result<u64, CheckpointError> {
@@ -197,5 +242,23 @@ mod tests {
     fn overlapping_and_touching_ranges_become_one() {
         let layouts = [vec![LogRange(1, 4), LogRange(9, 9)], vec![LogRange(5, 6)], vec![LogRange(2, 3), LogRange(8, 10)]];
         assert_eq!(union(&layouts), vec![LogRange(1, 6), LogRange(8, 10)]);
+    }
+
+    #[test]
+    fn fragments_are_read_as_one_span() {
+        // Every third place belongs to a message that was replaced.
+        let ranges: Vec<LogRange> = (0..1_000).map(|n| LogRange(3 * n + 2, 3 * n + 3)).collect();
+        assert_eq!(spans(&ranges), vec![LogRange(2, 3_000)]);
+        assert!(contains_place(&ranges, 2) && contains_place(&ranges, 3_000));
+        assert!(!contains_place(&ranges, 1) && !contains_place(&ranges, 4) && !contains_place(&ranges, 3_001));
+    }
+
+    #[test]
+    fn spans_skip_wide_gaps_and_stay_few() {
+        let apart = [LogRange(1, 10), LogRange(1_000, 1_010), LogRange(1_020, 1_030)];
+        assert_eq!(spans(&apart), vec![LogRange(1, 10), LogRange(1_000, 1_030)]);
+        let scattered: Vec<LogRange> = (0..500).map(|n| LogRange(1_000 * n, 1_000 * n)).collect();
+        assert!(spans(&scattered).len() <= MAX_SPANS);
+        assert_eq!(spans(&[]), vec![]);
     }
 }

@@ -2,13 +2,12 @@
 
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::checkpoint::{CheckpointWrite, LogRange};
-use sea_orm::sea_query::{Expr, SelectStatement};
+use harness::runtime::compute::{Size, heavy_poll};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, QueryFilter, QueryOrder, QueryResult, QuerySelect,
-    QueryTrait, Statement, Value,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, QueryFilter, QueryResult, Statement, Value,
 };
 
-use super::read::{RANGES_PER_SELECT, in_ranges, union};
+use super::read::{newest_row, signed};
 use super::row::{message_rows, meta, new_row};
 use crate::entity::{checkpoint, checkpoint_message};
 use crate::error::Fault;
@@ -17,9 +16,16 @@ use crate::tx::TxError;
 
 /// Writes checkpoints and the messages that are new with them.
 pub(crate) async fn write_checkpoints<E>(tx: &DatabaseTransaction, writes: &[CheckpointWrite]) -> Result<(), TxError<E>> {
+    heavy_poll(new_messages(writes)).await;
     let mut script = Script::new(tx);
     add_checkpoints(&mut script, writes);
     refuse_incomplete(&script.run(tx).await?, writes)
+}
+
+/// Estimates the size of the messages that are new with these checkpoints.
+pub(crate) fn new_messages(writes: &[CheckpointWrite]) -> Size {
+    let bytes = writes.iter().flat_map(|write| &write.new_messages).map(|(_, message)| message.json().get().len());
+    Size { items: writes.iter().map(|write| write.new_messages.len()).sum(), bytes: bytes.sum() }
 }
 
 const CHECKPOINTS: &str = "checkpoints (thread_id, checkpoint_id, parent_id, run_id, source, step, layout_json, channels_json, \
@@ -42,8 +48,8 @@ pub(crate) fn add_checkpoints(script: &mut Script, writes: &[CheckpointWrite]) {
         let row = new_row(write);
         script.add(AMEND, [row.next_json.into(), row.machine_json.into(), row.thread_id.into(), row.checkpoint_id.into()]);
     }
-    for ranges in union(writes.iter().map(|write| &write.layout)).chunks(RANGES_PER_SELECT) {
-        script.add_built(&count_in_ranges(&meta.thread_id, ranges));
+    if let Some(LogRange(first, last)) = places_to_verify(writes) {
+        script.add(COUNT_MESSAGES, [meta.thread_id.as_str().into(), signed(first).into(), signed(last).into()]);
     }
 }
 
@@ -68,25 +74,35 @@ fn checkpoint_values(row: checkpoint::Model) -> Vec<Value> {
     ]
 }
 
-/// How many of the messages there are, tagged.
-fn count_in_ranges(thread: &ThreadId, ranges: &[LogRange]) -> SelectStatement {
-    let places = Expr::col(checkpoint_message::Column::Place).count();
-    in_ranges(thread, ranges).select_only().expr(Expr::val("messages")).expr(places).into_query()
+const COUNT_MESSAGES: &str = "SELECT 'messages', COUNT(*) FROM checkpoint_messages WHERE thread_id = ? AND place BETWEEN ? AND ?";
+
+/// Returns the places of the log that must be there once `writes` are stored: those that are new, the one before them, and the
+/// greatest that is named.
+///
+/// A writer numbers its messages from the log's end on and sends them in order. So when each commit connects to the one before
+/// it, every place below is there too, and what earlier commits proved need not be counted again.
+fn places_to_verify(writes: &[CheckpointWrite]) -> Option<LogRange> {
+    let first_new = writes.iter().flat_map(|write| &write.new_messages).map(|(place, _)| *place).min();
+    let last_new = writes.iter().flat_map(|write| &write.new_messages).map(|(place, _)| *place).max();
+    let last_named = writes.iter().flat_map(|write| &write.layout).map(|LogRange(_, last)| *last).max();
+    let last = Ord::max(last_named, last_new)?;
+    let first = first_new.map_or(last, |first| Ord::max(first.saturating_sub(1), 1));
+    Some(LogRange(first, last))
 }
 
-/// A checkpoint that names messages the log does not have could never be read, nor could what follows it; one that is not there
-/// cannot be amended.
+/// Refuses checkpoints that name messages the log does not have, for neither they nor what follows them could be read, and
+/// amendments of checkpoints that are not there.
 pub(crate) fn refuse_incomplete<E>(rows: &[QueryResult], writes: &[CheckpointWrite]) -> Result<(), TxError<E>> {
     let Some(CheckpointWrite { meta, .. }) = writes.first() else { return Ok(()) };
-    let length = |LogRange(first, last): &LogRange| last.saturating_sub(*first).saturating_add(1);
-    let named = union(writes.iter().map(|write| &write.layout)).iter().map(length).fold(0_u64, u64::saturating_add);
-    let mut there = 0_u64;
-    for row in all_tagged(rows, "messages") {
-        there = there.saturating_add(u64::try_from(row.try_get_by_index::<i64>(1)?).unwrap_or_default());
-    }
-    if there != named {
-        let text = format!("checkpoint {} needs {named} messages of which the log has {there}", meta.checkpoint_id);
-        return Err(TxError::Db(Fault::Failed(text)));
+    if let Some(LogRange(first, last)) = places_to_verify(writes) {
+        let needed = last.saturating_sub(first).saturating_add(1);
+        let found = all_tagged(rows, "messages").next().map(|row| row.try_get_by_index::<i64>(1)).transpose()?;
+        let found = found.and_then(|found| u64::try_from(found).ok()).unwrap_or_default();
+        if found != needed {
+            let id = &meta.checkpoint_id;
+            let text = format!("checkpoint {id} needs messages {first} to {last} of its thread's log, which has {found} of these {needed}");
+            return Err(TxError::Db(Fault::Failed(text)));
+        }
     }
     if all_tagged(rows, "amended").count() != writes.iter().filter(|write| write.amends).count() {
         return Err(TxError::Db(Fault::Failed(format!("a checkpoint of thread {} is not there to be amended", meta.thread_id))));
@@ -103,22 +119,17 @@ pub(crate) async fn delete_run_checkpoints(tx: &DatabaseTransaction, thread: &Th
 
 /// The thread's newest checkpoint.
 pub(super) async fn newest(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<Option<checkpoint::Model>, DbErr> {
-    let of_thread = checkpoint::Entity::find().filter(checkpoint::Column::ThreadId.eq(thread.as_str()));
-    of_thread.order_by_desc(checkpoint::Column::CheckpointId).limit(1).one(tx).await
+    newest_row(tx, thread).await
 }
 
-/// The last place of the thread's log, 0 when it is empty.
+const LOG_TAIL: &str = "SELECT MAX(place) FROM checkpoint_messages WHERE thread_id = $1";
+
+/// Reads the last place of the thread's log, 0 when it is empty.
 pub(super) async fn log_tail(db: &impl ConnectionTrait, thread: &ThreadId) -> Result<u64, DbErr> {
-    let newest = checkpoint_message::Entity::find()
-        .select_only()
-        .column(checkpoint_message::Column::Place)
-        .filter(checkpoint_message::Column::ThreadId.eq(thread.as_str()))
-        .order_by_desc(checkpoint_message::Column::Place)
-        .limit(1)
-        .into_tuple::<i64>()
-        .one(db)
-        .await?;
-    Ok(newest.map_or(0, |place| u64::try_from(place).unwrap_or_default()))
+    let values: [Value; 1] = [thread.as_str().into()];
+    let row = db.query_one_raw(Statement::from_sql_and_values(db.get_database_backend(), LOG_TAIL, values)).await?;
+    let last = row.map(|row| row.try_get_by_index::<Option<i64>>(0)).transpose()?.flatten();
+    Ok(last.map_or(0, |place| u64::try_from(place).unwrap_or_default()))
 }
 
 /// Whether the thread's newest checkpoint names nodes that are due.

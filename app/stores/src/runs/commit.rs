@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use harness::ids::{RunId, ThreadId};
+use harness::runtime::compute::heavy_poll;
 use harness::runtime::runs::store::{CommitError, RunCommit, RunCommitStore, RunEnd, StoreError};
 use harness::runtime::runs::{RunCompletionData, RunStatus, ThreadStatus};
 use metrics::histogram;
@@ -16,7 +17,9 @@ use tokio::time::Instant;
 use super::SqlRunStore;
 use super::calls::add_calls;
 use super::row::json_text;
-use crate::checkpoints::{add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, refuse_incomplete};
+use crate::checkpoints::{
+    add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, new_messages, refuse_incomplete,
+};
 use crate::entity::{micros, plain, run, short_title, thread};
 use crate::error::{Fault, FromFault, read};
 use crate::feedback::delete_feedback_of;
@@ -141,6 +144,7 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
         let status = ThreadStatus::at_rest(is_anything_due(tx, &commit.thread_id).await?);
         rest_thread(tx, commit, status).await?;
     } else {
+        heavy_poll(new_messages(&commit.checkpoints)).await;
         add_checkpoints(&mut script, &commit.checkpoints);
         refuse_incomplete(&script.run(tx).await?, &commit.checkpoints)?;
     }

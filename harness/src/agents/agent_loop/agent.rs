@@ -15,7 +15,7 @@ use super::nodes::LoopNodes;
 use crate::messages::Message;
 use crate::middlewares::MiddlewareStack;
 use crate::models::{ChatModel, CircuitBreaker, RetryPolicy, ToolSchema};
-use crate::runtime::agent::{Agent, AgentEvent, AgentGraph, AgentInput, AgentStream, RunContext};
+use crate::runtime::agent::{Agent, AgentEvent, AgentGraph, AgentInput, AgentStream, InputFacts, RunContext};
 use crate::runtime::runs::Visit;
 use crate::state::{StateUpdate, ThreadState};
 use crate::tools::ToolRegistry;
@@ -114,6 +114,13 @@ impl Agent for LoopAgent {
         }
         update.messages.splice(0..0, partial);
         update
+    }
+
+    fn complete_input(&self, message: &Message, facts: &InputFacts) -> Option<Message> {
+        self.0.stack.iter().fold(None, |completed, middleware| {
+            let more = middleware.complete_input(completed.as_ref().unwrap_or(message), facts);
+            more.or(completed)
+        })
     }
 
     fn nodes(&self) -> Vec<String> {

@@ -18,6 +18,7 @@ use crate::runtime::agent::{
     AgentError, AgentEvent, AgentInput, AgentOutcome, AgentStart, MessageMeta, RunContext, StepEvent, StopKind, Task, TaskEnd, TaskInput,
 };
 use crate::runtime::checkpoint::{NestedStates, within};
+use crate::runtime::compute::{Size, heavy_poll};
 use crate::state::{StateUpdate, ThreadState};
 
 /// Runs an agent of these parts to its end.
@@ -29,6 +30,7 @@ pub async fn drive(parts: Arc<Assembly>, input: AgentInput, ctx: RunContext) -> 
     let (state, nested) = (Arc::new(input.state), input.nested);
     let mut driver =
         Driver { parts, ctx, state, nested, machine, step: input.step, node: START.to_owned(), news: News::Unsaved, stop_reason: None };
+    heavy_poll(Size::messages(driver.state.messages())).await;
     driver.tell_step(None, false);
     driver.news = News::Told;
     if fresh {
@@ -104,6 +106,7 @@ enum News {
 impl Driver {
     async fn run(mut self) -> Result<AgentOutcome, AgentError> {
         loop {
+            heavy_poll(Size::messages(self.state.messages())).await;
             match self.machine.next_step(&self.state) {
                 Step::Hook { phase, index } => self.run_hook(phase, index).await?,
                 Step::CallModel => self.call_model().await?,
@@ -123,8 +126,8 @@ impl Driver {
         let outcome = self.parts.stack.hook(phase, index, &self.state, &self.ctx).await?;
         let meta = self.meta(&self.task());
         let update = with_ids(outcome.update, &self.ctx);
-        let known = |message: &Message| self.state.messages().iter().rev().any(|held| held.id == message.id);
-        let joining: Vec<Message> = update.messages.iter().filter(|message| is_visible(message) && !known(message)).cloned().collect();
+        let joining = self.state.without_known(&update.messages);
+        let joining: Vec<Message> = joining.filter(|message| is_visible(message)).cloned().collect();
         tell_dropped_calls(self.state.messages(), &update.messages, self.parts.stack.name(index), phase, &self.ctx);
         self.reduce(vec![update.clone()])?;
         // What was cut first is why the rest is missing.

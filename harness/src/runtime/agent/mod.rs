@@ -17,7 +17,8 @@ pub use graph::{AgentGraph, GraphEdge, GraphNode};
 pub use live_output::{LiveOutput, OutputStream};
 pub use middleware_action::MiddlewareAction;
 pub use port::{
-    Agent, AgentError, AgentInput, AgentResolver, AgentStart, AgentStream, AssistantInfo, EventSink, RunContext, UnknownAssistant,
+    Agent, AgentError, AgentInput, AgentResolver, AgentStart, AgentStream, AssistantInfo, EventSink, InputFacts, RunContext,
+    UnknownAssistant,
 };
 pub use subagent::{SubagentEvent, SubagentNews, SubagentStatus, TokenCount};
 pub use task::{Task, TaskEnd, TaskInput, path_of};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -104,6 +105,15 @@ pub struct AgentInput {
     pub step: i64,
     /// Agents that calls which are due have set to work.
     pub nested: NestedStates,
+}
+
+/// Facts of a run that an agent may write into the message the run begins with.
+#[derive(Debug, Clone)]
+pub struct InputFacts {
+    /// The run.
+    pub run_id: RunId,
+    /// The time at which the run took its input.
+    pub now: DateTime<Utc>,
 }
 
 /// What an agent may know about its run and use while it works.
@@ -227,6 +237,12 @@ pub trait Agent: Send + Sync + fmt::Debug {
     /// What a run that was cut off should still write: by default the partial answer. The state is the one last reached.
     fn settle(&self, _state: &ThreadState, partial: Option<Message>) -> StateUpdate {
         StateUpdate::messages(partial)
+    }
+
+    /// Completes the user's message that a run begins with, before its first checkpoint, so that the thread's log holds it once.
+    /// `None` leaves the message as it is.
+    fn complete_input(&self, _message: &Message, _facts: &InputFacts) -> Option<Message> {
+        None
     }
 
     /// The nodes clients may set breakpoints on.

@@ -101,9 +101,20 @@ pub struct Snapshot {
     pub log_tail: u64,
 }
 
+/// The ranges that a layout may have besides one for each [`MESSAGES_PER_RANGE`] messages, before the log is compacted.
+const MAX_RANGES: usize = 64;
+/// Ranges grow in proportion to messages until the log is compacted, so compaction writes each message a bounded number of times.
+const MESSAGES_PER_RANGE: usize = 8;
+
 impl CheckpointWrite {
     /// Plans the write of `state`: new messages get the places after `log_tail`, and the state learns them.
+    ///
+    /// A fragmented list, of more ranges than [`MAX_RANGES`] and [`MESSAGES_PER_RANGE`] allow, is written to the end of the log
+    /// as a whole. Older checkpoints keep the places they name.
     pub fn plan(meta: CheckpointMeta, state: &mut ThreadState, log_tail: &mut u64) -> Self {
+        if ranges_of(state.log_places()) > MAX_RANGES + state.messages().len() / MESSAGES_PER_RANGE {
+            state.forget_log_places();
+        }
         let mut new_messages = Vec::new();
         let mut places = Vec::with_capacity(state.messages().len());
         for (message, place) in state.messages().iter().zip(state.log_places()) {
@@ -129,6 +140,14 @@ impl CheckpointWrite {
         self.amends = earlier.amends;
         self
     }
+}
+
+/// Counts the runs of consecutive places among the messages that are stored.
+fn ranges_of(places: &[Option<u64>]) -> usize {
+    let mut stored = places.iter().flatten();
+    let Some(mut last) = stored.next() else { return 0 };
+    let breaks = stored.filter(|place| std::mem::replace(&mut last, place) + 1 != **place);
+    1 + breaks.count()
 }
 
 /// Runs of consecutive places, in list order.
@@ -158,6 +177,43 @@ mod tests {
         fn a_layout_expands_to_the_places_it_was_made_of(places in proptest::collection::vec(0_u64..50, 0..60)) {
             prop_assert_eq!(expand(&layout_of(&places)).collect::<Vec<_>>(), places);
         }
+    }
+
+    fn meta() -> CheckpointMeta {
+        CheckpointMeta {
+            checkpoint_id: CheckpointId::parse("c1").unwrap(),
+            thread_id: ThreadId::parse("t").unwrap(),
+            parent_id: None,
+            run_id: None,
+            source: CheckpointSource::Loop,
+            step: 1,
+            next: vec![],
+            machine: None,
+            metadata: Map::new(),
+            created_at: DateTime::UNIX_EPOCH,
+        }
+    }
+
+    /// A list of messages at every `step`th place of the log.
+    fn at_every(step: u64, count: u64) -> ThreadState {
+        ThreadState::restored((0..count).map(|n| (1 + step * n, Message::human(n.to_string()))), Default::default())
+    }
+
+    #[test]
+    fn a_fragmented_log_is_compacted_by_the_next_write() {
+        let mut state = at_every(2, 200);
+        let mut log_tail = 400;
+        let write = CheckpointWrite::plan(meta(), &mut state, &mut log_tail);
+        assert_eq!((write.layout, write.new_messages.len(), log_tail), (vec![LogRange(401, 600)], 200, 600));
+        let again = CheckpointWrite::plan(meta(), &mut state, &mut log_tail);
+        assert_eq!((again.layout, again.new_messages.len(), log_tail), (vec![LogRange(401, 600)], 0, 600));
+    }
+
+    #[test]
+    fn few_fragments_stay_where_they_are() {
+        let mut state = at_every(2, 70);
+        let write = CheckpointWrite::plan(meta(), &mut state, &mut 140);
+        assert_eq!((write.layout.len(), write.new_messages.len()), (70, 0));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::ids::{CheckpointId, RunId};
 use crate::runtime::agent::UnknownAssistant;
 use crate::runtime::checkpoint::CheckpointError;
 use crate::runtime::stream_bridge::BridgeError;
+use crate::state::StateError;
 
 /// Why a verb was refused or failed. Nothing has changed unless the variant says so.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,17 @@ pub enum RunError {
     /// No such checkpoint on the thread.
     #[error("checkpoint {0} not found")]
     CheckpointNotFound(CheckpointId),
+    /// The input has more messages than one request may bring.
+    #[error("the request has {count} messages; one request may bring {limit}")]
+    TooManyMessages {
+        /// The number of messages in the request.
+        count: usize,
+        /// The configured limit.
+        limit: usize,
+    },
+    /// The input cannot become part of the thread's state.
+    #[error(transparent)]
+    State(#[from] StateError),
     /// The process is shutting down and takes no new runs.
     #[error("the runtime is shutting down")]
     ShuttingDown,

@@ -10,6 +10,7 @@ use futures_util::stream::BoxStream;
 use super::error::RunError;
 use super::live::Stop;
 use super::membership::{self, LeaseView};
+use super::message_limits;
 use super::parts::{RunLimits, RuntimeParts};
 use super::planner::plan;
 use super::queue;
@@ -25,6 +26,7 @@ use super::thread_service::{self, ThreadCursor, ThreadItem};
 use super::wait_service::{self, WaitOutcome};
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::{self, ActorContext, Owner};
+use crate::runtime::compute::continuing;
 use crate::runtime::stream_bridge::ResumeFrom;
 use crate::runtime::tasks::TaskKind;
 
@@ -233,6 +235,7 @@ impl RunsFacade {
         let agent = self.parts.agents.resolve(&spec.assistant, &spec.config.options).await?;
         let recipe = recipe_of(&mut spec, &actor);
         let limits = *self.registry.limits.read();
+        message_limits::check(&spec, &limits, &self.parts).await?;
         let plan = plan(spec, agent, actor, &limits, &*self.parts.ids);
         if let Some(wanted) = &plan.checkpoint
             && self.parts.checkpointer.get(&plan.thread_id, Some(&wanted.checkpoint_id)).await?.is_none()
@@ -250,8 +253,13 @@ impl RunsFacade {
                 }
             })
         };
-        let admitted = self.parts.tasks.spawn(TaskKind::Finish, "admission", admission).await;
+        let admitted = self.parts.tasks.spawn(TaskKind::Finish, "admission", continuing(admission)).await;
         admitted.map_err(|gone| StoreError::Unavailable(gone.to_string()))?.map_err(|panic| StoreError::Failed(panic.to_string()))?
+    }
+
+    /// The bounds that hold for new runs.
+    pub fn limits(&self) -> RunLimits {
+        *self.registry.limits.read()
     }
 
     async fn find(&self, thread: Option<&ThreadId>, run: &RunId) -> Result<RunRecord, RunError> {

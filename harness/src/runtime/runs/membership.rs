@@ -142,7 +142,7 @@ pub(super) async fn join(registry: &Arc<RunRegistry>, ttl: Duration, parts: &Run
     registry.membership.confirm(sent, ttl);
     registry.membership.shared.store(lease != Lease::Alone, Ordering::Release);
     let mut keeper = Keeper::new(registry.clone(), parts.clone(), ttl);
-    parts.tasks.spawn(TaskKind::Service, "membership", async move { keeper.keep().await });
+    parts.tasks.spawn(TaskKind::Control, "membership", async move { keeper.keep().await });
     let (registry, rings, stop) = (registry.clone(), parts.bell.listen(), parts.tasks.token().clone());
     parts.tasks.spawn(TaskKind::Service, "node bell", async move { stop.run_until_cancelled(answer(&registry, rings)).await });
     Ok(())

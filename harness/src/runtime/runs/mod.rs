@@ -15,6 +15,7 @@ mod keeper;
 mod live;
 mod looks;
 mod membership;
+mod message_limits;
 mod observer;
 mod parts;
 mod patience;

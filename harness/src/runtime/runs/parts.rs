@@ -73,6 +73,10 @@ pub struct RunLimits {
     pub stream_retention: Duration,
     /// Longest trace text in the journal, in characters.
     pub max_trace_chars: usize,
+    /// Most messages that the input of one run may bring.
+    pub max_input_messages: usize,
+    /// Most messages that an input may make a thread hold. What agents add is not bounded by it.
+    pub max_thread_messages: usize,
 }
 
 impl Default for RunLimits {
@@ -88,6 +92,8 @@ impl Default for RunLimits {
             idle: Duration::from_secs(10 * 60),
             stream_retention: Duration::from_secs(24 * 60 * 60),
             max_trace_chars: 10_240,
+            max_input_messages: 10_000,
+            max_thread_messages: 100_000,
         }
     }
 }
@@ -107,6 +113,8 @@ impl From<&AppConfig> for RunLimits {
             idle: config.runs.idle_limit(),
             stream_retention: Duration::from_secs(config.stream_bridge.stream_ttl_seconds),
             max_trace_chars: config.run_events.max_trace_content,
+            max_input_messages: config.runs.max_messages_per_request,
+            max_thread_messages: config.runs.max_messages_per_thread,
             ..Self::default()
         }
     }

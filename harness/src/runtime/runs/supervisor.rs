@@ -16,6 +16,7 @@ use super::recovery::{self, ORPHAN_RECOVERED};
 use super::registry::{RunRegistry, RunTicket};
 use super::status::RunStatus;
 use crate::runtime::actor_context::{self, Owner};
+use crate::runtime::compute::offloading;
 use crate::runtime::serialization::error_frame;
 use crate::runtime::stream_bridge::{StreamKey, TerminalKind};
 use crate::runtime::tasks::{TaskKind, panic_text};
@@ -44,7 +45,7 @@ pub(super) fn launch(ticket: RunTicket, plan: ExecutionPlan, registry: &Arc<RunR
         actor_context::scope(actor, async move {
             let left = RunLifecycleEvent::of(&record, LifecycleKind::RunLeft);
             let run_id = record.run_id.clone();
-            let execution = AssertUnwindSafe(execution::run(plan, record, parts.clone(), live.clone()));
+            let execution = AssertUnwindSafe(offloading(execution::run(plan, record, parts.clone(), live.clone())));
             let outcome = match execution.catch_unwind().await {
                 Ok(outcome) => outcome,
                 Err(panic) => end_panicked(left, &panic_text(panic.as_ref()), &parts).await,

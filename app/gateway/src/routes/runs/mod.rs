@@ -29,6 +29,7 @@ pub(crate) use wait::{wait, wait_stateless};
 use std::sync::Arc;
 
 use harness::runtime::actor_context::{self, ActorContext, Owner};
+use harness::runtime::compute::continuing;
 use harness::runtime::runs::store::{Made, RequestKey};
 use harness::runtime::runs::{DisconnectMode, RunError, RunRecord, RunSpec};
 use harness::runtime::tasks::TaskKind;
@@ -112,6 +113,7 @@ where
     F: Future<Output = Result<(RunRecord, T), RunError>> + Send + 'static,
 {
     let shared = Arc::clone(state);
+    let make = continuing(make);
     let made = state.tasks.spawn(TaskKind::Finish, "make a run", async move {
         let (run, way) = make.await?;
         let guard = (on_disconnect == DisconnectMode::Cancel).then(|| guard(&shared, &run));

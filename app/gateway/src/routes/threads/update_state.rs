@@ -8,8 +8,9 @@ use deerflow_domain::threads::ThreadRecord;
 use harness::ids::{CheckpointId, RunId, ThreadId};
 use harness::messages::{Message, REMOVE_ALL};
 use harness::runtime::checkpoint::{CheckpointMeta, CheckpointSource, OutsideChange, PendingTask, PutError, Snapshot};
+use harness::runtime::compute::{Size, heavy_poll};
 use harness::runtime::runs::store::{NewRunEvent, category};
-use harness::runtime::runs::{ThreadStatus, Visit};
+use harness::runtime::runs::{RunError, ThreadStatus, Visit};
 use harness::state::{StateError, StateUpdate, ThreadState};
 use serde_json::{Map, Value, json};
 
@@ -115,6 +116,7 @@ impl Change<'_> {
         let mut after = base.as_ref().map(|base| base.state.clone()).unwrap_or_default();
         for update in updates {
             let values = read_values(update.values.clone(), "values", dialect)?;
+            heavy_poll(Size::messages(values.messages.as_deref().unwrap_or_default())).await;
             names_channels |= values != StateValues::default();
             replaces |= replaces_messages(&values, dialect);
             after = changed(after, values, state, dialect)?;
@@ -170,10 +172,17 @@ async fn answer(state: &GatewayState, thread: &ThreadId, meta: &CheckpointMeta, 
 
 /// The state after the change: DeerFlow replaces whole channels, the platform reduces.
 fn changed(mut before: ThreadState, values: StateValues, state: &GatewayState, dialect: Dialect) -> Result<ThreadState, ApiError> {
+    let limits = state.runs.limits();
+    let count = values.messages.as_ref().map_or(0, Vec::len);
+    if count > limits.max_input_messages {
+        let limit = limits.max_input_messages;
+        return Err(ApiError::Unprocessable(format!("values.messages: {}", RunError::TooManyMessages { count, limit })));
+    }
+    let most = limits.max_thread_messages;
     let refused = |error: StateError| ApiError::Unprocessable(error.to_string());
     if dialect.is_platform() {
         let update = StateUpdate { messages: values.messages.unwrap_or_default(), channels: values.channels };
-        before.apply(update, state.ids.as_ref()).map_err(refused)?;
+        before.apply_within(update, most, state.ids.as_ref()).map_err(refused)?;
         return Ok(before);
     }
     let mut channels = before.channels().clone();
@@ -189,7 +198,7 @@ fn changed(mut before: ThreadState, values: StateValues, state: &GatewayState, d
     if let Some(messages) = values.messages {
         let clear = Message::remove(REMOVE_ALL);
         let update = StateUpdate::messages(std::iter::once(clear).chain(messages));
-        after.apply(update, state.ids.as_ref()).map_err(refused)?;
+        after.apply_within(update, most, state.ids.as_ref()).map_err(refused)?;
     }
     Ok(after)
 }

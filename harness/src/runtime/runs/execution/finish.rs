@@ -20,6 +20,7 @@ use crate::messages::{Message, kwargs};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::agent::{AgentEvent, AgentOutcome, StopKind};
 use crate::runtime::checkpoint::PendingTask;
+use crate::runtime::compute::{Size, heavy_poll};
 use crate::runtime::fail_points;
 use crate::runtime::serialization::{error_frame, values_json};
 use crate::runtime::stream_bridge::{BridgeError, TerminalKind};
@@ -29,6 +30,7 @@ impl Execution {
     /// `None` when the run goes on elsewhere.
     #[tracing::instrument(name = "finish", skip_all)]
     pub(super) async fn finish(&mut self, end: StreamEnd) -> Option<RunOutcome> {
+        heavy_poll(Size::messages(self.progress.state.messages())).await;
         let mut end = self.judge(end);
         let Some(mut status) = end.status() else { return self.part(&end).await };
         let rolled_back = is_undone(&end);

@@ -9,8 +9,9 @@ use serde_json::Value;
 use super::super::spec::{RunCommand, RunInput};
 use super::end::StreamEnd;
 use super::{Execution, Progress};
-use crate::runtime::agent::{AgentInput, AgentOutcome, AgentStart, AgentStream, EventSink, RunContext, StopKind};
+use crate::runtime::agent::{AgentInput, AgentOutcome, AgentStart, AgentStream, EventSink, InputFacts, RunContext, StopKind};
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, HistoryQuery, PendingTask, Snapshot};
+use crate::runtime::compute::{Size, heavy_poll};
 use crate::state::{StateUpdate, ThreadState};
 
 /// What is due where only the input is missing.
@@ -34,6 +35,7 @@ impl Execution {
             Some(taken_up) => taken_up,
             None => (self.load().await?, self.take_what_is_new().await?),
         };
+        heavy_poll(Size::messages(self.progress.state.messages())).await;
         if again {
             // What viewers saw of the former attempt since its last checkpoint is not so any more.
             self.encoder.snapshot(&self.progress.state, &mut self.frames);
@@ -41,6 +43,9 @@ impl Execution {
             self.encoder.values(&self.progress.state, &[], &mut self.frames);
         }
         self.publish_frames().await?;
+        if start == AgentStart::Fresh {
+            self.complete_input();
+        }
         let (sink, events) = EventSink::channel();
         let ended = if goes_on { self.reached_its_end() } else { None };
         if let Some(outcome) = ended {
@@ -65,6 +70,9 @@ impl Execution {
 
     /// Reduces what the request brings, and gives how the agent begins.
     async fn take_what_is_new(&mut self) -> Result<AgentStart, StreamEnd> {
+        if let RunInput::Update(update) | RunInput::Command(RunCommand { update, .. }) = &self.plan.input {
+            heavy_poll(Size::messages(&update.messages)).await;
+        }
         self.encoder.begin(self.plan.kwargs.get("input").unwrap_or(&Value::Null), &mut self.frames);
         Ok(match self.plan.input.clone() {
             RunInput::Update(update) => {
@@ -175,11 +183,20 @@ impl Execution {
         }
         let ids: Vec<String> = update.messages.iter().filter_map(|message| message.id.clone()).collect();
         Arc::make_mut(&mut self.progress.state)
-            .apply(update, &*self.parts.ids)
+            .apply_within(update, self.plan.limits.max_thread_messages, &*self.parts.ids)
             .map_err(|error| StreamEnd::failed("InvalidUpdateError", error.to_string()))?;
         self.progress.dirty = true;
         self.callbacks.events.human(&self.progress.state, &ids);
         Ok(())
+    }
+
+    /// Lets the agent complete the newest user message while no checkpoint has it: the log then holds it once.
+    fn complete_input(&mut self) {
+        let Some(last) = self.progress.state.messages().last().filter(|message| message.is_human()) else { return };
+        let facts = InputFacts { run_id: self.plan.run_id.clone(), now: self.parts.clock.now() };
+        if let Some(message) = self.plan.agent.complete_input(last, &facts) {
+            Arc::make_mut(&mut self.progress.state).replace_last(message);
+        }
     }
 
     fn context(&self, sink: EventSink) -> RunContext {

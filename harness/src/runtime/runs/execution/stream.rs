@@ -11,6 +11,7 @@ use super::end::StreamEnd;
 use crate::ids::CheckpointId;
 use crate::runtime::agent::{AgentError, AgentEvent, AgentStream, StepEvent};
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointPlace, CheckpointSource, CheckpointWrite, PendingTask};
+use crate::runtime::compute::{Size, heavy_poll};
 use crate::runtime::serialization::CheckpointView;
 
 /// What a run that lived too long is told.
@@ -105,6 +106,9 @@ impl Execution {
             Some(Err(error)) => return Some(error.into()),
             None => return Some(StreamEnd::failed("InternalError", "the agent ended without an outcome")),
         };
+        if let AgentEvent::Step(step) = &event {
+            heavy_poll(Size::messages(step.state.messages())).await;
+        }
         if matches!(event, AgentEvent::Nested(..)) {
             return self.take_nested(event).await.err();
         }
