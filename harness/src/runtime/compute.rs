@@ -2,8 +2,8 @@
 //!
 //! Work that takes longer than a millisecond would delay every other task of the process: streams, health checks, leases. Such
 //! work runs where blocking is allowed, on at most one thread for each processor at a time, so that the threads that drive I/O
-//! keep their share of the processors. [`offload`] does so for one synchronous function. For asynchronous code [`offloading`]
-//! wraps the whole and [`heavy_poll`] announces a long computation within it.
+//! keep their share of the processors. [`offloading`] and its like wrap a run or a request, and [`heavy_poll`] announces a long
+//! computation within it.
 //!
 //! On a runtime of a single thread (tests, small tools) there is nothing to protect, and work runs in place.
 
@@ -61,15 +61,6 @@ impl Size {
     }
 }
 
-/// Runs `work`, off the I/O threads when its size is heavy. Other futures of the same task do not progress meanwhile.
-pub async fn offload<T>(size: Size, work: impl FnOnce() -> T) -> T {
-    if !size.is_heavy() || !can_offload() {
-        return work();
-    }
-    let _permit = permit().await;
-    tokio::task::block_in_place(work)
-}
-
 /// Which polls of some work run off the I/O threads.
 #[derive(Debug, Default)]
 struct Polls {
@@ -113,7 +104,7 @@ async fn offloading_by<F: Future>(polls: Polls, work: F) -> F::Output {
             let polled = poll_fn(|cx| {
                 POLLS.with(|polls| polls.current.set(is_heavy));
                 let mut poll = || work.as_mut().poll(cx);
-                Poll::Ready(if is_heavy { tokio::task::block_in_place(poll) } else { poll() })
+                Poll::Ready(if is_heavy { block(poll) } else { poll() })
             });
             let polled = polled.await;
             drop(permit);
@@ -132,8 +123,15 @@ async fn offloading_by<F: Future>(polls: Polls, work: F) -> F::Output {
 ///
 /// The code after it runs there until it waits for something again.
 pub async fn heavy_poll(size: Size) {
-    let announces = size.is_heavy() && POLLS.try_with(|polls| !polls.current.get() && !polls.next.replace(true)).unwrap_or_default();
-    if announces && can_offload() {
+    if !size.is_heavy() || !can_offload() {
+        return;
+    }
+    let announce = |polls: &Polls| {
+        let is_light = !polls.current.get();
+        polls.next.set(is_light || polls.next.get());
+        is_light
+    };
+    if POLLS.try_with(announce).unwrap_or_default() {
         poll_fn(|cx| {
             cx.waker().wake_by_ref();
             Poll::Ready(())
@@ -147,6 +145,12 @@ pub async fn heavy_poll(size: Size) {
 async fn pending_once() {
     let mut polled = false;
     poll_fn(|_| if std::mem::replace(&mut polled, true) { Poll::Ready(()) } else { Poll::Pending }).await;
+}
+
+/// Has another thread take over the I/O of this one while `work` runs.
+#[expect(clippy::disallowed_methods, reason = "the one home of blocking a worker")]
+fn block<T>(work: impl FnOnce() -> T) -> T {
+    tokio::task::block_in_place(work)
 }
 
 /// Waits for a processor. The semaphore is never closed.
@@ -181,14 +185,6 @@ mod tests {
             release.send(()).unwrap();
         };
         (blocks, releases)
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn other_tasks_progress_beside_heavy_work() {
-        let (tasks, (blocks, releases)) = (Tasks::new(), rendezvous());
-        let heavy = tasks.spawn(TaskKind::Finish, "heavy", offload(HEAVY, blocks));
-        tasks.spawn(TaskKind::Finish, "light", async { releases() }).await.unwrap().unwrap();
-        heavy.await.unwrap().unwrap();
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -234,7 +230,6 @@ mod tests {
 
     #[tokio::test]
     async fn a_runtime_of_one_thread_computes_in_place() {
-        assert_eq!(offload(HEAVY, || 1).await, 1);
         heavy_poll(HEAVY).await;
         assert!(
             !offloading(async {
