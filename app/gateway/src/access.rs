@@ -105,7 +105,7 @@ impl Access {
         let sent = sent(headers).filter(|sent| rules.rule == KeyRule::Required || !is_langsmiths(sent));
         let Some(sent) = sent else {
             let is_open = rules.rule == KeyRule::Optional || OPEN.contains(&path);
-            return if is_open { Ok(anybody("loopback")) } else { Err(ApiError::NotSignedIn("Missing API key".to_owned())) };
+            return if is_open { Ok(anybody("loopback")) } else { Err(ApiError::MissingKey) };
         };
         if let Some(key) = recognize(&rules.keys, sent, rules.clock.now()).await? {
             let scopes = key.is_admin.then(|| ADMIN.to_owned()).into_iter().collect();
@@ -129,7 +129,7 @@ impl Rules {
         });
         match wait.max() {
             Some(wait) => ApiError::TooManyFailures { retry_after_secs: wait.as_secs().max(1) },
-            None => ApiError::NotSignedIn("Invalid API key".to_owned()),
+            None => ApiError::InvalidKey,
         }
     }
 }

@@ -13,8 +13,10 @@ use harness::runtime::tasks::panic_text;
 use tokio::time::Instant;
 
 use crate::access::{Access, Peer};
+use crate::codings::require_plain;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
+use crate::host::requested_host;
 use crate::metrics::request_answered;
 use crate::visitors::Visitors;
 
@@ -38,7 +40,7 @@ pub(crate) async fn edge(State(door): State<Door>, request: Request, next: Next)
 async fn answer(door: Door, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let dialect = if path == "/api" || path.starts_with("/api/") { Dialect::DeerFlow } else { Dialect::Platform };
-    if let Err(refused) = door.visitors.admit(request.method(), request.headers()) {
+    if let Err(refused) = admit(&door.visitors, &request) {
         return refused.render(dialect);
     }
     let peer = request.extensions().get::<Peer>().copied();
@@ -46,6 +48,9 @@ async fn answer(door: Door, mut request: Request, next: Next) -> Response {
         Ok(actor) => actor,
         Err(refused) => return refused.render(dialect),
     };
+    if let Err(refused) = require_plain(request.headers()) {
+        return refused.render(dialect);
+    }
     request.extensions_mut().insert(dialect);
     let work = AssertUnwindSafe(scope(actor, offloading_all(next.run(request)))).catch_unwind();
     let response = match work.await {
@@ -58,6 +63,12 @@ async fn answer(door: Door, mut request: Request, next: Next) -> Response {
         rendered.headers_mut().insert(header::ALLOW, allow.clone());
     }
     rendered
+}
+
+/// Refuses a request by its host and its origin.
+fn admit(visitors: &Visitors, request: &Request) -> Result<(), ApiError> {
+    let host = requested_host(request.version(), request.uri(), request.headers())?;
+    visitors.admit(request.method(), host, request.headers())
 }
 
 #[cfg(test)]
@@ -88,7 +99,10 @@ mod tests {
             .route("/api/broken", get(broken))
             .route("/who", get(who))
             .layer(from_fn_with_state(Door { visitors, access }, edge));
-        let response = router.oneshot(Request::builder().uri(path).body(Body::empty()).expect("a request")).await.expect("an answer");
+        let response = router
+            .oneshot(Request::builder().uri(path).header("host", "localhost").body(Body::empty()).expect("a request"))
+            .await
+            .expect("an answer");
         let status = response.status();
         let body = to_bytes(response.into_body(), 10_000).await.expect("a body");
         (status, String::from_utf8(body.to_vec()).expect("UTF-8"))

@@ -1,6 +1,6 @@
 //! Everything a request can fail with, turned into status and body once.
 
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use harness::agents::custom::CustomAgentError;
 use harness::ids::RunId;
@@ -31,6 +31,11 @@ pub struct Issue {
     /// The rule's parameters.
     pub ctx: Option<Value>,
 }
+
+/// How to sign in (RFC 6750), for a request without a key.
+const CHALLENGE: &str = "Bearer realm=\"deerflow\"";
+/// The same for a request whose key is not valid.
+const INVALID_TOKEN: &str = "Bearer realm=\"deerflow\", error=\"invalid_token\", error_description=\"The API key is not valid\"";
 
 /// The most of a refused value that is sent back.
 const INPUT_ECHO_LIMIT: usize = 2_000;
@@ -85,9 +90,12 @@ pub enum ApiError {
     /// Understood, and refused.
     #[error("{0}")]
     BadRequest(String),
-    /// Nobody is known to act.
-    #[error("{0}")]
-    NotSignedIn(String),
+    /// The route needs a key and the request has none.
+    #[error("Missing API key. `deerflow keys create` on the server makes one; send it as `x-api-key: KEY` or `Authorization: Bearer KEY`.")]
+    MissingKey,
+    /// The key is unknown, expired or revoked.
+    #[error("Invalid API key. It is unknown, expired or revoked; `deerflow keys create` on the server makes a new one.")]
+    InvalidKey,
     /// Too many wrong keys.
     #[error("Too many failed attempts")]
     TooManyFailures {
@@ -99,13 +107,16 @@ pub enum ApiError {
     Forbidden(String),
     /// The body is larger than allowed.
     #[error("request body exceeds {0} bytes")]
-    TooLarge(usize),
+    TooLarge(u64),
     /// A file is larger than allowed.
     #[error("{0}")]
     FileTooLarge(String),
     /// A kind of file that this cannot be done with.
     #[error("{0}")]
     UnsupportedFile(String),
+    /// The body is compressed, or encoded in another way that the server does not undo.
+    #[error("{0}")]
+    UnsupportedCoding(String),
     /// It is not any more what the client thinks it is.
     #[error("{0}")]
     Changed(String),
@@ -181,11 +192,11 @@ impl ApiError {
         match self {
             Self::Invalid(_) | Self::InvalidJson(_) | Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
-            Self::NotSignedIn(_) => StatusCode::UNAUTHORIZED,
+            Self::MissingKey | Self::InvalidKey => StatusCode::UNAUTHORIZED,
             Self::TooManyFailures { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::TooLarge(_) | Self::FileTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::UnsupportedFile(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::UnsupportedFile(_) | Self::UnsupportedCoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Changed(_) => StatusCode::PRECONDITION_FAILED,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
@@ -213,7 +224,7 @@ impl ApiError {
             (Self::InvalidJson(why), Dialect::DeerFlow) => {
                 json!([{ "type": "json_invalid", "loc": ["body"], "msg": format!("JSON decode error: {why}"), "input": {} }])
             }
-            (Self::InvalidJson(_), Dialect::Platform) => "Invalid JSON in request body".into(),
+            (Self::InvalidJson(why), Dialect::Platform) => format!("Invalid JSON in request body: {why}").into(),
             (Self::ThreadNotFound(id), Dialect::Platform) => format!("Thread with ID {id} not found").into(),
             (Self::RunNotFound(_) | Self::AssistantNotFound(_), Dialect::Platform) => "Not Found".into(),
             (Self::RunTargetNotFound(_), Dialect::Platform) => "Thread or assistant not found.".into(),
@@ -238,15 +249,24 @@ impl ApiError {
             tracing::error!(status = status.as_u16(), error = %self, "request failed");
         }
         let mut response = (status, axum::Json(json!({ "detail": self.detail(dialect) }))).into_response();
-        let retry_after_secs = match self {
-            Self::TooManyFailures { retry_after_secs } => Some(*retry_after_secs),
-            Self::Unavailable(_) => Some(1),
-            _ => None,
-        };
-        if let Some(seconds) = retry_after_secs {
-            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        if let Some((name, value)) = self.header() {
+            response.headers_mut().insert(name, value);
         }
         response
+    }
+
+    /// The header that tells clients what to do about the failure.
+    fn header(&self) -> Option<(HeaderName, HeaderValue)> {
+        Some(match self {
+            Self::TooManyFailures { retry_after_secs } => (header::RETRY_AFTER, (*retry_after_secs).into()),
+            Self::Unavailable(_) => (header::RETRY_AFTER, 1.into()),
+            Self::MissingKey => (header::WWW_AUTHENTICATE, HeaderValue::from_static(CHALLENGE)),
+            Self::InvalidKey => (header::WWW_AUTHENTICATE, HeaderValue::from_static(INVALID_TOKEN)),
+            Self::UnsupportedCoding(_) => (header::ACCEPT_ENCODING, HeaderValue::from_static("identity")),
+            // The rest of the body is not read, so the connection cannot carry another request.
+            Self::TooLarge(_) | Self::TooSlow => (header::CONNECTION, HeaderValue::from_static("close")),
+            _ => return None,
+        })
     }
 }
 

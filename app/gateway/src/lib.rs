@@ -24,9 +24,12 @@ pub mod wire;
 
 mod assistants;
 mod bill;
+mod codings;
 mod cors;
 mod edge;
 mod expiry;
+mod host;
+mod linger;
 mod openapi;
 mod probe;
 mod reads;

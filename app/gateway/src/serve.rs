@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::access::Peer;
+use crate::linger::{LINGER, LingeringSocket, Unread};
 use crate::probe::begins_with_probe;
 use crate::stall::StallGuard;
 
@@ -144,15 +145,18 @@ async fn connection(stream: TcpStream, Client { peer, router, shutdown, cut, opt
     if let Err(error) = bound_unsent(&stream) {
         tracing::debug!(%error, "a connection has no bound on what is not sent yet");
     }
+    let unread = Unread::default();
+    let observed = unread.clone();
     let router = router.map_request(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(peer);
-        request
+        request.map(|body| observed.observe(body))
     });
+    let socket = LingeringSocket::new(StallGuard::new(stream, options.stall_timeout), unread, LINGER);
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .keep_alive(keeps_alive)
         .header_read_timeout(options.header_timeout)
-        .serve_connection(TokioIo::new(StallGuard::new(stream, options.stall_timeout)), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(socket), TowerToHyperService::new(router));
     let mut served = std::pin::pin!(served);
     let mut stopping = false;
     loop {

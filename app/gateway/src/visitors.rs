@@ -44,14 +44,11 @@ impl Visitors {
         self.0.origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
     }
 
-    /// Refuses a request that a foreign page made a browser send.
-    pub(crate) fn admit(&self, method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
-        // RFC 9112, 3.2. What stands before us might go by another one than we do.
-        if headers.get_all(header::HOST).iter().nth(1).is_some() {
-            return Err(ApiError::BadRequest("the request names more than one Host".to_owned()));
-        }
+    /// Refuses a request that a foreign page made a browser send. `host` is what [`requested_host`] found.
+    ///
+    /// [`requested_host`]: crate::host::requested_host
+    pub(crate) fn admit(&self, method: &Method, host: Option<&str>, headers: &HeaderMap) -> Result<(), ApiError> {
         // Browsers always name the host. Who does not is no browser.
-        let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
         if let Some(host) = host.filter(|host| !self.knows_host(host)) {
             let known = "localhost, a loopback address, or a name in GATEWAY_ALLOWED_HOSTS";
             return Err(ApiError::Forbidden(format!("Host {host:?} is not allowed: use {known}")));
@@ -91,7 +88,7 @@ fn name_of(host: &str) -> Option<String> {
 }
 
 /// A name in the form in which names are compared: addresses without brackets, names without the root's dot.
-fn bare(name: &str) -> String {
+pub(crate) fn bare(name: &str) -> String {
     let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }

@@ -7,8 +7,10 @@ pub mod embedded;
 #[cfg(feature = "fail-points")]
 pub mod fail_points;
 pub mod lifecycle;
+pub mod listener;
 pub mod mcp_server;
 pub mod metrics;
+pub mod open_files;
 pub mod own_program;
 pub mod serve;
 pub mod talk;

@@ -1,25 +1,25 @@
 //! Serving the API, from a bound port to an orderly end.
 
-use anyhow::Context;
 use deerflow_gateway::{ServeOptions, router, serve};
 use harness::runtime::tasks::{TaskKind, Tasks};
-use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{ConfigHandle, Settings, watch};
 use crate::lifecycle::{watch_signals, wind_down};
 use crate::wiring::{App, Role};
+use crate::{listener, open_files};
 
 /// Runs the server until a signal ends it. Leases and health checks run on the control runtime of `tasks`, where it has one.
 pub async fn run(settings: Settings, config: ConfigHandle, tasks: Tasks) -> anyhow::Result<()> {
     let exposure = settings.exposure()?;
     tracing::info!("{exposure}");
     // Bound first: a port in use is told before anything is opened or recovered.
-    let address = format!("{}:{}", settings.host, settings.port);
-    let listener = TcpListener::bind((settings.host.as_str(), settings.port))
-        .await
-        .with_context(|| format!("cannot listen on {address}; set GATEWAY_PORT to a free port, or stop what uses this one"))?;
+    let listener = listener::listen(&settings).await?;
+    if let Some(warning) = listener::cap_warning(listener::backlog_cap()) {
+        tracing::warn!("{warning}");
+    }
+    open_files::raise_and_log();
     let shutdown = CancellationToken::new();
     let services = Tasks::new();
     let app = App::build(&settings, &config, Role::Server, tasks.sibling(), shutdown.clone()).await?;

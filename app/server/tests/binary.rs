@@ -74,6 +74,33 @@ fn a_named_file_that_is_missing_stops_the_start() {
 }
 
 #[test]
+fn a_variable_that_is_not_utf8_stops_the_start() {
+    use std::os::unix::ffi::OsStrExt;
+    let value = std::ffi::OsStr::from_bytes(b"127.0.0.1\xff");
+    for (variable, command) in [("GATEWAY_HOST", "serve"), ("DEER_FLOW_HOME", "doctor"), ("DEERFLOW_DATABASE__BACKEND", "serve")] {
+        let directory = project(&[]);
+        let started = Command::new(env!("CARGO_BIN_EXE_deerflow"))
+            .arg(command)
+            .current_dir(directory.path())
+            .env_clear()
+            .env(variable, value)
+            .output()
+            .expect("the binary starts");
+        let text = String::from_utf8_lossy(&started.stderr);
+        assert_eq!(started.status.code(), Some(1), "{text}");
+        assert!(text.contains(&format!("environment variable {variable} has a value that is not UTF-8")), "{text}");
+    }
+}
+
+#[test]
+fn a_host_that_does_not_resolve_stops_the_start() {
+    let output = deerflow(&project(&[]), &["serve"], &[("GATEWAY_HOST", "no-such-host.invalid"), ("GATEWAY_PORT", "0")]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("\"no-such-host.invalid\" does not resolve") && !text.contains("free port"), "{text}");
+}
+
+#[test]
 fn the_agent_for_tests_is_refused_beyond_loopback() {
     let testing = project(&[("config.yaml", "config_version: 34\ntesting:\n  conformance_agent: true\n")]);
     let variables = [("GATEWAY_HOST", "0.0.0.0"), ("GATEWAY_PORT", "0"), ("DEER_FLOW_ALLOW_INSECURE_BIND", "1")];

@@ -37,6 +37,12 @@ pub enum ConfigError {
     /// The file is YAML and holds values that are not allowed.
     #[error("{}", lines(.0))]
     Invalid(Vec<Problem>),
+    /// An environment variable that the program reads is no text.
+    #[error("environment variable {variable} has a value that is not UTF-8")]
+    NotUtf8 {
+        /// The variable.
+        variable: String,
+    },
     /// The `.env` file cannot be read.
     #[error("{}: {message}", path.display())]
     Dotenv {

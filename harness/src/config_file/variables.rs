@@ -40,7 +40,10 @@ pub(super) fn resolve(root: &mut Node, file: &Path, environment: &Environment) -
     for missing in missing {
         let origin = Origin::File { path: file.to_owned(), place: missing.place };
         let key = dotted(&missing.path);
-        if mark(root, &missing) {
+        if environment.is_unreadable(&missing.variable) {
+            let message = format!("refers to the environment variable {}, whose value is not UTF-8", missing.variable);
+            unset.problems.push(Problem { origin, key, message });
+        } else if mark(root, &missing) {
             unset.warnings.push(Warning {
                 origin,
                 key,

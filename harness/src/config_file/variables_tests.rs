@@ -42,6 +42,19 @@ fn a_value_is_not_read_again() {
     assert_eq!(value["a"], "$Y");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_variable_that_is_not_utf8_is_a_problem_everywhere() {
+    use std::os::unix::ffi::OsStringExt;
+    let raw = [("MINE".into(), std::ffi::OsString::from_vec(vec![0xff]))];
+    let environment = Environment::from_raw("/", raw).unwrap();
+    for text in ["title: {max_words: $MINE}\n", "models:\n  - {name: m, use: openai, model: m, api_key: $MINE}\n"] {
+        let unset = resolve(&mut Node::parse(text).unwrap(), Path::new("config.yaml"), &environment);
+        let told = unset.problems.first().expect("a problem").to_string();
+        assert!(told.contains("refers to the environment variable MINE, whose value is not UTF-8"), "{told}");
+    }
+}
+
 #[test]
 fn an_empty_variable_is_a_value() {
     let (value, unset) = resolved("a: $X\n", &[("X", "")]);

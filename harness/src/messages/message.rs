@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::content::json_type;
+use super::invalid::{InvalidMessage, TYPES, check, echo};
 use super::{Content, InvalidToolCall, TextSize, ToolCall, UsageMetadata};
 
 /// The id of a remove message that drops everything before it.
@@ -298,11 +299,6 @@ impl Serialize for Message {
     }
 }
 
-/// Why a JSON value is no message.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct InvalidMessage(pub String);
-
 /// Every field any kind may have, as lenient as the recorded servers are about what is absent or null.
 #[derive(Deserialize)]
 struct LooseMessage {
@@ -336,7 +332,7 @@ impl TryFrom<LooseMessage> for Message {
     type Error = InvalidMessage;
 
     fn try_from(loose: LooseMessage) -> Result<Self, InvalidMessage> {
-        let word = loose.kind.ok_or_else(|| InvalidMessage("a message needs a \"type\" or a \"role\"".to_owned()))?;
+        let word = loose.kind.ok_or_else(|| InvalidMessage::whole("a message needs a \"type\" or a \"role\""))?;
         let kind = match word.as_str() {
             "human" | "user" => MessageKind::Human,
             "system" | "developer" => MessageKind::System,
@@ -346,15 +342,15 @@ impl TryFrom<LooseMessage> for Message {
                 usage_metadata: loose.usage_metadata,
             },
             "tool" | "function" => MessageKind::Tool {
-                tool_call_id: loose.tool_call_id.ok_or_else(|| InvalidMessage("a tool message needs a \"tool_call_id\"".to_owned()))?,
+                tool_call_id: loose.tool_call_id.ok_or_else(|| InvalidMessage::whole("a tool message needs a \"tool_call_id\""))?,
                 artifact: loose.artifact,
                 status: loose.status.unwrap_or_default(),
             },
             "remove" => MessageKind::Remove,
-            other => return Err(InvalidMessage(format!("unknown message type {other:?}"))),
+            other => return Err(InvalidMessage::whole(format!("unknown message type {}, expected one of {TYPES}", echo(other)))),
         };
         if matches!(kind, MessageKind::Remove) && loose.id.is_none() {
-            return Err(InvalidMessage("a remove message needs an \"id\"".to_owned()));
+            return Err(InvalidMessage::whole("a remove message needs an \"id\""));
         }
         Ok(MessageBody {
             id: loose.id,
@@ -385,10 +381,13 @@ impl Message {
                     let object = Map::from_iter([("role".to_owned(), role), ("content".to_owned(), content)]);
                     Self::coerce(Value::Object(object))
                 }
-                _ => Err(InvalidMessage("a message given as a list must be [role, content]".to_owned())),
+                _ => Err(InvalidMessage::whole("a message given as a list must be [role, content]")),
             },
-            object @ Value::Object(_) => serde_json::from_value(object).map_err(|error| InvalidMessage(error.to_string())),
-            other => Err(InvalidMessage(format!("a message must be an object, not {}", json_type(&other)))),
+            Value::Object(fields) => {
+                check(&fields)?;
+                serde_json::from_value(Value::Object(fields)).map_err(|error| InvalidMessage::whole(error.to_string()))
+            }
+            other => Err(InvalidMessage::whole(format!("a message must be an object, not {}", json_type(&other)))),
         }
     }
 }

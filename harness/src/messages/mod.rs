@@ -4,6 +4,7 @@ mod chunk;
 mod content;
 mod folded;
 pub mod framework_tags;
+mod invalid;
 mod merge;
 mod message;
 mod own_words;
@@ -13,10 +14,11 @@ mod usage;
 
 pub use chunk::{MessageChunk, ToolCallChunk};
 pub use content::Content;
+pub use invalid::InvalidMessage;
 pub use merge::MessageAccumulator;
 #[cfg(test)]
 pub(crate) use message::SERIALIZED;
-pub use message::{InvalidMessage, Message, MessageBody, MessageKind, REMOVE_ALL, ToolStatus};
+pub use message::{Message, MessageBody, MessageKind, REMOVE_ALL, ToolStatus};
 pub use own_words::own_words;
 pub use size::TextSize;
 pub use tool_call::{InvalidToolCall, ToolCall};

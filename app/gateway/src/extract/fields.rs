@@ -155,18 +155,21 @@ impl Fields {
     }
 }
 
-/// What is wrong with a number that is none, or is out of its range.
-pub(super) fn number_issue(loc: Vec<Value>, value: &Value, range: RangeInclusive<u64>) -> Issue {
-    let (low, high) = (*range.start(), *range.end());
-    match value.as_f64().filter(|_| value.is_i64() || value.is_u64()) {
-        Some(number) if number < low as f64 => {
-            Issue::new("greater_than_equal", loc, format!("Input should be greater than or equal to {low}"), value)
-                .ctx(json!({ "ge": low }))
-        }
-        Some(_) => {
-            Issue::new("less_than_equal", loc, format!("Input should be less than or equal to {high}"), value).ctx(json!({ "le": high }))
-        }
+/// The issue of a value that is not a whole number within `range`.
+pub(crate) fn number_issue(loc: Vec<Value>, value: &Value, range: RangeInclusive<u64>) -> Issue {
+    match value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from)) {
+        Some(number) => range_issue(loc, number, range, value),
         None => Issue::new("int_type", loc, "Input should be a valid integer", value),
+    }
+}
+
+/// The issue of a whole number outside of `range`, which came as `input`.
+pub(super) fn range_issue(loc: Vec<Value>, number: i128, range: RangeInclusive<u64>, input: &Value) -> Issue {
+    let (low, high) = (*range.start(), *range.end());
+    if number < i128::from(low) {
+        Issue::new("greater_than_equal", loc, format!("Input should be greater than or equal to {low}"), input).ctx(json!({ "ge": low }))
+    } else {
+        Issue::new("less_than_equal", loc, format!("Input should be less than or equal to {high}"), input).ctx(json!({ "le": high }))
     }
 }
 

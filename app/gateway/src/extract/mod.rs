@@ -1,38 +1,32 @@
 //! From an HTTP request to typed parts: who speaks how, ids in the path, fields of the body, query parameters.
 
 mod fields;
+mod json;
 mod query;
+mod unfit;
 
 pub use fields::Fields;
+pub(crate) use fields::number_issue;
+pub use json::BODY_LIMIT;
+pub(crate) use json::{BODY_TIMEOUT, refuse_declared};
 pub use query::Query;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
-use futures_util::StreamExt;
 use harness::ids::{CheckpointId, RunId, ThreadId};
-use harness::runtime::compute::{Size, heavy_poll};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
-use crate::openapi::Shape;
 use crate::state::GatewayState;
-
-/// The largest body that is read, uploads aside.
-pub const BODY_LIMIT: usize = 20 * 1024 * 1024;
-/// The longest request body that is read to its end for the sake of an answer, in bytes.
-const DISCARD_LIMIT: usize = 4 * BODY_LIMIT;
+use json::read_json;
 
 /// The most elements of a body that is a list.
 const BATCH_LIMIT: usize = 1_000;
-
-/// How long a client may take to send it.
-pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The pattern of thread ids, as DeerFlow's clients read it in errors.
 pub const ID_PATTERN: &str = "^[A-Za-z0-9_-]{1,64}$";
@@ -57,42 +51,6 @@ pub struct ListBody(pub Vec<Map<String, Value>>);
 /// A JSON object as body, or no body at all.
 #[derive(Debug)]
 pub struct OptionalBody(pub Fields);
-
-/// The body, empty or JSON. For the platform null stands only where the route's component takes it.
-#[tracing::instrument(name = "extract", skip_all)]
-async fn read_json(request: Request) -> Result<Option<Value>, ApiError> {
-    let platform = request.extensions().get::<Dialect>().copied().is_some_and(Dialect::is_platform);
-    let shape = request.extensions().get::<Shape>().copied().filter(|_| platform);
-    let bytes = tokio::time::timeout(BODY_TIMEOUT, read_body(request.into_body())).await.map_err(|_| ApiError::TooSlow)??;
-    if bytes.trim_ascii().is_empty() {
-        return Ok(None);
-    }
-    heavy_poll(Size::bytes(bytes.len())).await;
-    // The parser gives up at 128 levels, so a deep body cannot exhaust the stack here or when it is dropped.
-    let body = serde_json::from_slice(&bytes).map_err(|error| ApiError::InvalidJson(error.to_string()))?;
-    let nulls = shape.map(|shape| shape.nulls(&body)).unwrap_or_default();
-    if nulls.is_empty() { Ok(Some(body)) } else { Err(ApiError::Invalid(nulls)) }
-}
-
-/// The whole body, up to [`BODY_LIMIT`]. Of one that is longer some more is read and thrown away: a client that is still writing
-/// when the connection closes does not get to read why it was refused.
-async fn read_body(body: axum::body::Body) -> Result<Vec<u8>, ApiError> {
-    let mut pieces = body.into_data_stream();
-    let (mut bytes, mut length) = (Vec::new(), 0);
-    while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(|_| ApiError::BadRequest("the request body ended early".to_owned()))?;
-        length += piece.len();
-        if length <= BODY_LIMIT {
-            bytes.extend_from_slice(&piece);
-        } else {
-            bytes = Vec::new();
-        }
-        if length > DISCARD_LIMIT {
-            break;
-        }
-    }
-    if length > BODY_LIMIT { Err(ApiError::TooLarge(BODY_LIMIT)) } else { Ok(bytes) }
-}
 
 fn object(value: Value) -> Result<Map<String, Value>, ApiError> {
     match value {

@@ -1,5 +1,6 @@
 //! Query parameters: repeated ones, lists given as JSON text, numbers and flags.
 
+use std::num::IntErrorKind;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use serde_json::{Value, json};
 
-use super::fields::number_issue;
+use super::fields::{number_issue, range_issue};
 use crate::error::{ApiError, Issue};
 use crate::state::GatewayState;
 
@@ -46,25 +47,23 @@ impl Query {
     /// A whole number within `range`.
     pub fn number(&self, name: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, ApiError> {
         let Some(text) = self.get(name) else { return Ok(None) };
-        let number: Option<i64> = text.trim().parse().ok();
-        match number.and_then(|number| u64::try_from(number).ok()).filter(|number| range.contains(number)) {
+        let loc = || vec!["query".into(), name.into()];
+        let number = whole_number(text).ok_or_else(|| ApiError::issue(number_issue(loc(), &text.into(), range.clone())))?;
+        match u64::try_from(number).ok().filter(|number| range.contains(number)) {
             Some(number) => Ok(Some(number)),
-            None => {
-                let input = number.map_or_else(|| Value::from(text), Value::from);
-                Err(ApiError::issue(number_issue(vec!["query".into(), name.into()], &input, range)))
-            }
+            None => Err(ApiError::issue(range_issue(loc(), number, range, &shown(number, text)))),
         }
     }
 
     /// A whole number of at most `most`, above zero or below.
     pub fn signed(&self, name: &str, most: u64) -> Result<Option<i64>, ApiError> {
         let Some(text) = self.get(name) else { return Ok(None) };
-        let number: Option<i64> = text.trim().parse().ok();
-        match number {
+        let number = whole_number(text);
+        match number.and_then(|number| i64::try_from(number).ok()) {
             Some(number) if number.unsigned_abs() <= most => Ok(Some(number)),
             _ => {
                 let loc = vec!["query".into(), name.into()];
-                let input = number.map_or_else(|| Value::from(text), Value::from);
+                let input = number.map_or_else(|| Value::from(text), |number| shown(number, text));
                 let issue = Issue::new("int_range", loc, format!("Input should be a valid integer from -{most} to {most}"), &input);
                 Err(ApiError::issue(issue))
             }
@@ -99,6 +98,27 @@ impl Query {
     }
 }
 
+/// The whole number that a text is; one beyond 128 bits is cut to them, so that it is still out of every range.
+fn whole_number(text: &str) -> Option<i128> {
+    match text.trim().parse::<i128>() {
+        Ok(number) => Some(number),
+        Err(error) => match error.kind() {
+            IntErrorKind::PosOverflow => Some(i128::MAX),
+            IntErrorKind::NegOverflow => Some(i128::MIN),
+            _ => None,
+        },
+    }
+}
+
+/// The number as errors repeat it: as text where JSON has no 64 bits for it.
+fn shown(number: i128, text: &str) -> Value {
+    match (i64::try_from(number), u64::try_from(number)) {
+        (Ok(number), _) => number.into(),
+        (_, Ok(number)) => number.into(),
+        _ => text.into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,6 +143,21 @@ mod tests {
         for bad in ["n=many", "n=0", "n=10", "n=-1", "n=1e3", "n=99999999999999999999"] {
             assert!(query(bad).number("n", 1..=9).is_err(), "{bad}");
         }
+        let kind = |text: &str| match query(text).number("n", 1..=9) {
+            Err(ApiError::Invalid(issues)) => issues[0].kind,
+            other => panic!("{text}: {other:?}"),
+        };
+        for (text, wanted) in [
+            ("n=99999999999999999999", "less_than_equal"),
+            ("n=-99999999999999999999", "greater_than_equal"),
+            ("n=18446744073709551615", "less_than_equal"),
+            (&format!("n={}", "9".repeat(100)), "less_than_equal"),
+            (&format!("n=-{}", "9".repeat(100)), "greater_than_equal"),
+            ("n=1e400", "int_type"),
+        ] {
+            assert_eq!(kind(text), wanted, "{text}");
+        }
+        assert_eq!(query("n=18446744073709551615").number("n", 0..=u64::MAX), Ok(Some(u64::MAX)));
         assert_eq!(query("n=-840").signed("n", 840), Ok(Some(-840)));
         for bad in ["n=841", "n=-841", "n=x", "n=-9223372036854775808", "n="] {
             assert!(query(bad).signed("n", 840).is_err(), "{bad}");

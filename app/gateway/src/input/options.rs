@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::Fields;
+use crate::extract::{Fields, number_issue};
 
 /// What DeerFlow's clients may say in `context`.
 const CONTEXT_KEYS: &[&str] = &[
@@ -67,10 +67,16 @@ pub(super) fn read_config(fields: &mut Fields, dialect: Dialect) -> Result<RunCo
         options.extend(source.into_iter().filter(|(key, _)| allowed(key) && !is_server_key(key)));
     }
     let tags = config.get("tags").and_then(Value::as_array).map(|tags| tags.iter().filter_map(Value::as_str).map(str::to_owned).collect());
-    Ok(RunConfig { recursion_limit: recursion_limit(config.get("recursion_limit")), options, tags: tags.unwrap_or_default() })
+    let recursion_limit = recursion_limit(fields, config.get("recursion_limit"));
+    Ok(RunConfig { recursion_limit, options, tags: tags.unwrap_or_default() })
 }
 
-/// Missing, no whole number, a truth value or not positive: none, so that the planner's default holds. It clamps the rest.
-fn recursion_limit(value: Option<&Value>) -> Option<u64> {
-    value.and_then(Value::as_u64).filter(|limit| *limit > 0)
+/// The limit; none where it is absent, so that the planner's default holds. The planner caps it.
+fn recursion_limit(fields: &mut Fields, value: Option<&Value>) -> Option<u64> {
+    let value = value.filter(|value| !value.is_null())?;
+    let limit = value.as_u64().filter(|limit| *limit > 0);
+    if limit.is_none() {
+        fields.push(number_issue(vec!["body".into(), "config".into(), "recursion_limit".into()], value, 1..=u64::MAX));
+    }
+    limit
 }

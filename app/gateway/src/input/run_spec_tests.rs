@@ -193,12 +193,17 @@ fn clients_cannot_speak_for_the_server() {
 }
 
 #[test]
-fn an_unusable_recursion_limit_is_left_to_the_planner() {
-    for (sent, read_as) in
-        [(json!(7), Some(7)), (json!(true), None), (json!(-1), None), (json!(0), None), (json!("9"), None), (json!(1.5), None)]
-    {
+fn a_recursion_limit_is_a_whole_number_above_zero() {
+    for (sent, read_as) in [(json!(7), Some(7)), (json!(u64::MAX), Some(u64::MAX)), (json!(null), None)] {
         let spec = read(DeerFlow, json!({ "config": { "recursion_limit": sent } })).expect("a spec");
         assert_eq!(spec.config.recursion_limit, read_as, "{sent}");
+    }
+    for dialect in [DeerFlow, Platform] {
+        for sent in [json!(-1), json!(0), json!(true), json!("9"), json!(1.5), json!(1e300), json!([1])] {
+            let body = json!({ "assistant_id": "lead_agent", "config": { "recursion_limit": sent } });
+            let Err(ApiError::Invalid(issues)) = read(dialect, body) else { panic!("{sent} is taken") };
+            assert_eq!(issues[0].loc, [json!("body"), json!("config"), json!("recursion_limit")], "{sent}");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Messages and channel values as clients send them.
 
-use harness::messages::{Message, MessageKind, kwargs};
+use harness::messages::{InvalidMessage, Message, MessageKind, kwargs};
 use harness::state::reducer_of;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
@@ -64,8 +64,13 @@ pub fn coerce_messages(value: Value, place: &'static str, dialect: Dialect) -> R
 
 fn coerce(item: Value, index: usize, place: &'static str, dialect: Dialect) -> Result<Message, ApiError> {
     let message = Message::coerce(item).map_err(|error| {
-        let text = format!("Invalid message at {place}.messages[{index}]: {error}");
-        if dialect.is_platform() { ApiError::Unprocessable(text) } else { ApiError::BadRequest(text) }
+        let InvalidMessage { place: inner, reason } = error;
+        let inner: String = inner.iter().map(|part| format!(".{part}")).collect();
+        if dialect.is_platform() {
+            ApiError::Unprocessable(format!("{place}.messages.{index}{inner}: {reason}"))
+        } else {
+            ApiError::BadRequest(format!("Invalid message at {place}.messages[{index}]{inner}: {reason}"))
+        }
     })?;
     let forged =
         !matches!(message.kind, MessageKind::Remove) && SERVER_KWARGS.iter().any(|key| message.additional_kwargs.contains_key(*key));

@@ -46,7 +46,7 @@ async fn the_root_answers_as_the_platform_does() {
     assert_eq!(gateway.get("/health").await.json()["status"], "healthy");
     assert_eq!(gateway.get("/info").await.json()["flags"]["assistants"], true);
     let invalid = gateway.raw("POST", "/threads", "{bad", &[]).await;
-    assert_eq!(invalid.json(), json!({ "detail": "Invalid JSON in request body" }));
+    assert_eq!(invalid.json(), json!({ "detail": "Invalid JSON in request body: key must be a string at line 1 column 2" }));
 }
 
 #[tokio::test]

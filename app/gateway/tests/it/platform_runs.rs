@@ -91,7 +91,8 @@ async fn a_batch_is_understood_as_a_whole_before_anything_runs() {
     for bad in [json!([]), json!({}), json!([1]), json!([keep("x"), { "input": {} }]), json!([keep("x"), { "assistant_id": "nope" }])] {
         assert_eq!(gateway.post("/runs/batch", bad.clone()).await.code(), 422, "{bad}");
     }
-    assert_eq!(gateway.raw("POST", "/runs/batch", "", &[]).await.json(), json!({ "detail": "Invalid JSON in request body" }));
+    let empty = json!({ "detail": "Invalid JSON in request body: the body is empty" });
+    assert_eq!(gateway.raw("POST", "/runs/batch", "", &[]).await.json(), empty);
 }
 
 #[tokio::test]

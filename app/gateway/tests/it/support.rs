@@ -360,8 +360,10 @@ impl Gateway {
     /// Sends a request and leaves the body to the caller.
     pub(crate) async fn open(&self, method: &str, path: &str, body: impl Into<Body>, headers: &[(&str, &str)]) -> axum::response::Response {
         let mut request = Request::builder().method(method).uri(path);
-        for (name, value) in
-            [("content-type", "application/json")].iter().filter(|_| headers.iter().all(|(name, _)| *name != "content-type")).chain(headers)
+        for (name, value) in [("host", "localhost"), ("content-type", "application/json")]
+            .iter()
+            .filter(|(name, _)| headers.iter().all(|(given, _)| given != name))
+            .chain(headers)
         {
             request = request.header(*name, *value);
         }

@@ -14,6 +14,7 @@ use harness::sandbox::command::bubblewrap::ProbeReport;
 
 use crate::cli::FileArgs;
 use crate::config::{Deployment, Settings};
+use crate::{listener, open_files};
 pub use report::{Finding, Verdict};
 
 /// Longest wait for a server.
@@ -102,7 +103,8 @@ pub async fn examine(args: &FileArgs, environment: &Environment, probes: Probes<
             }
         }
     }
-    findings.push(checks::open_files());
+    findings.push(checks::connection_queue(listener::backlog_cap()));
+    findings.push(checks::open_files(open_files::hard_limit()));
     findings
 }
 

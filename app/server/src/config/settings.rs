@@ -130,9 +130,14 @@ impl Settings {
         })
     }
 
+    /// The host without the brackets that stand around an IPv6 address.
+    pub fn bare_host(&self) -> &str {
+        self.host.trim_start_matches('[').trim_end_matches(']')
+    }
+
     /// Whether only this machine can reach the address.
     pub fn is_loopback(&self) -> bool {
-        let host = self.host.trim_start_matches('[').trim_end_matches(']');
+        let host = self.bare_host();
         match host.parse::<IpAddr>() {
             Ok(address) => address.to_canonical().is_loopback(),
             Err(_) => host.eq_ignore_ascii_case("localhost"),

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::error::{ApiError, Issue};
-use crate::extract::{BODY_TIMEOUT, Ids};
+use crate::extract::{BODY_TIMEOUT, Ids, refuse_declared};
 use crate::repeats::{Repeatable, made_before, made_of, replayed};
 use crate::routes::{App, Reply};
 
@@ -33,7 +33,9 @@ const MOST_UNREAD: u64 = 4 * FORM_OVERHEAD;
 pub(crate) async fn post(State(state): App, ids: Ids, asked: Repeatable, mut request: Request) -> Reply {
     let thread = ids.thread()?;
     let limits = state.info.uploads();
-    let most = usize::try_from(limits.max_total_size.saturating_add(FORM_OVERHEAD)).unwrap_or(usize::MAX);
+    let most = limits.max_total_size.saturating_add(FORM_OVERHEAD);
+    refuse_declared(&request, most).map_err(|_| UploadError::TooMuch)?;
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
     DefaultBodyLimit::max(most).apply(&mut request);
     let meter = Arc::<Meter>::default();
     let form = Multipart::from_request(meter.watch(request), &()).await.map_err(|_| no_files_field())?;

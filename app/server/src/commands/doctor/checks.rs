@@ -1,7 +1,6 @@
 //! The single looks of the doctor. None of them leaves a trace.
 
 use std::io;
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,19 +8,18 @@ use harness::acp::missing_program;
 use harness::config::{AcpAgentConfig, AppConfig, DatabaseBackend, DatabaseConfig};
 use harness::config_file::{ConfigError, Environment, Loaded};
 use rustix::fs::Access;
-use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::ProviderProbe;
 use super::report::{Finding, Verdict};
 use crate::config::{Exposure, Settings};
+use crate::listener::{BACKLOG, ListenError, cap_warning, listen};
+use crate::open_files::{FEW_OPEN_FILES, low_warning};
 
 /// Free bytes below which a database should not be started.
 const LEAST_FREE_BYTES: u64 = 64 * 1024 * 1024;
 /// Free bytes below which somebody should look.
 const LOW_FREE_BYTES: u64 = 1024 * 1024 * 1024;
-/// Open files below which many viewers at once run dry.
-const FEW_OPEN_FILES: u64 = 4096;
 /// What `GET /health` of a gateway says it is, and how much of an answer is read.
 const SERVICE: &[u8] = b"\"deer-flow-gateway\"";
 const LONGEST_HEALTH: u64 = 16 * 1024;
@@ -105,22 +103,32 @@ pub(super) fn exposure(settings: &Settings) -> Finding {
 
 pub(super) async fn port(settings: &Settings, limit: Duration) -> Finding {
     let subject = "port";
-    let host = settings.host.trim_start_matches('[').trim_end_matches(']');
     let address = format!("{}:{}", settings.host, settings.port);
-    match TcpListener::bind((host, settings.port)) {
+    match listen(settings).await {
         Ok(_) => Finding::ok(subject, format!("{address} is free")),
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_deerflow(host, settings.port, limit).await => {
+        Err(ListenError::InUse { .. }) if is_deerflow(settings.bare_host(), settings.port, limit).await => {
             Finding::ok(subject, format!("a running deerflow answers at {address}"))
         }
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+        Err(ListenError::InUse { .. }) => {
             Finding::fail(subject, format!("{address} is in use"), "stop what listens there, or choose another GATEWAY_PORT")
         }
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+        Err(ListenError::Denied { .. }) => {
             Finding::fail(subject, format!("{address} may not be used by this user"), "choose a GATEWAY_PORT of 1024 or more")
+        }
+        Err(error @ ListenError::Unresolved { .. }) => {
+            Finding::fail(subject, error.to_string(), "set GATEWAY_HOST to an address, or to a name that this machine resolves")
         }
         Err(error) => {
             Finding::fail(subject, format!("{address} cannot be used: {error}"), "set GATEWAY_HOST to an address of this machine")
         }
+    }
+}
+
+pub(super) fn connection_queue(cap: Option<u32>) -> Finding {
+    let subject = "connection queue";
+    match cap_warning(cap) {
+        Some(warning) => Finding::warn(subject, warning, format!("`sysctl -w net.core.somaxconn={BACKLOG}` on the host")),
+        None => Finding::ok(subject, format!("{BACKLOG} connections may wait to be accepted")),
     }
 }
 
@@ -164,16 +172,15 @@ pub(super) fn database_directory(database: &DatabaseConfig, settings: &Settings)
     }
 }
 
-pub(super) fn open_files() -> Finding {
+pub(super) fn open_files(hard: Option<u64>) -> Finding {
     let subject = "open files";
-    match getrlimit(Resource::Nofile).current {
-        Some(limit) if limit < FEW_OPEN_FILES => Finding::warn(
-            subject,
-            format!("this process may open {limit} files, each viewer takes one"),
-            format!("raise the limit: `ulimit -n {FEW_OPEN_FILES}` or LimitNOFILE of the service"),
-        ),
-        Some(limit) => Finding::ok(subject, format!("up to {limit}")),
-        None => Finding::ok(subject, "no limit"),
+    match (low_warning(hard), hard) {
+        (Some(warning), _) => {
+            let mend = format!("raise the hard limit: `ulimit -Hn {FEW_OPEN_FILES}` or LimitNOFILE of the service");
+            Finding::warn(subject, warning, mend)
+        }
+        (None, Some(limit)) => Finding::ok(subject, format!("up to {limit}: a server raises its limit to the hard one")),
+        (None, None) => Finding::ok(subject, "no limit"),
     }
 }
 
