@@ -4,6 +4,7 @@ mod chunk;
 mod content;
 mod folded;
 pub mod framework_tags;
+pub(crate) mod json_repair;
 mod merge;
 mod message;
 mod own_words;
