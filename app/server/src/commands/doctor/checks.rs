@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::ProviderProbe;
 use super::report::{Finding, Verdict};
-use crate::config::{Exposure, Settings};
+use crate::config::{Exposure, Settings, missing_classes};
 
 /// Free bytes below which a database should not be started.
 const LEAST_FREE_BYTES: u64 = 64 * 1024 * 1024;
@@ -78,6 +78,12 @@ pub(super) fn models(config: &AppConfig, probe: Option<&dyn ProviderProbe>) -> V
         findings.push(Finding::fail(subject, "not one can be used", mend));
     }
     findings
+}
+
+/// What is named under `use` and not there; models have findings of their own.
+pub(super) fn classes(config: &AppConfig) -> Vec<Finding> {
+    let missing = missing_classes(config).into_iter().filter(|missing| missing.section != "models");
+    missing.map(|missing| Finding::warn(missing.section, missing.found, "name one that docs/ and `deerflow config example` show")).collect()
 }
 
 pub(super) fn acp_agents(config: &AppConfig, environment: &Environment) -> Vec<Finding> {
