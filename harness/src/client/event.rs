@@ -54,9 +54,15 @@ impl<'a> AskedCall<'a> {
 }
 
 impl Question {
-    /// The calls that it asks leave for: `true` is a yes to all of them, and anything else a no. Nothing where words are wanted.
+    /// The calls that it asks an approval for; [`Approval::read`](crate::tools::approval::Approval::read) says which answers decide.
+    /// Nothing where words are wanted.
     pub fn calls(&self) -> Option<Vec<AskedCall<'_>>> {
         Some(self.value["action_requests"].as_array()?.iter().map(AskedCall::of).collect())
+    }
+
+    /// The reason why the last answer decided nothing, when the question is asked again.
+    pub fn error(&self) -> Option<&str> {
+        self.value.get("error")?.as_str().filter(|_| self.value["action_requests"].is_array())
     }
 
     /// The words of a question that words answer; any other as JSON.

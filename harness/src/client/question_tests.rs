@@ -41,12 +41,13 @@ fn results(events: &[StreamEvent]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_call_that_needs_a_yes_is_made_after_one_and_not_after_anything_else() {
+async fn a_call_that_needs_a_yes_is_made_after_one_alone() {
     for (answer, wanted) in [
         (json!(true), "The todo list"),
         (json!({"decisions": [{"type": "approve"}]}), "The todo list"),
         (json!({"decisions": [{"type": "reject"}]}), "Error: the call of write_todos was denied"),
-        (json!("yes"), "Error: the call of write_todos was denied"),
+        (json!("yes"), "The todo list"),
+        (json!("no"), "Error: the call of write_todos was denied"),
     ] {
         let (client, thread) = (client(), ThreadId::parse("t").unwrap());
         let asked = told(client.stream(ONE, &thread).await.unwrap()).await;
@@ -59,6 +60,18 @@ async fn a_call_that_needs_a_yes_is_made_after_one_and_not_after_anything_else()
         let end = done.last().unwrap();
         assert_eq!((end.data.get("questions"), &end.data["status"]), (None, &json!("success")));
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_decides_nothing_leaves_the_question_open() {
+    let (client, thread) = (client(), ThreadId::parse("t").unwrap());
+    told(client.stream(ONE, &thread).await.unwrap()).await;
+    let again = told(client.resume(json!("maybe"), &thread).await.unwrap()).await;
+    let questions = again.last().unwrap().questions();
+    assert_eq!((results(&again).len(), questions.len()), (0, 1));
+    assert!(questions[0].error().unwrap().contains("\"maybe\" is no decision"), "{questions:?}");
+    let done = told(client.resume(json!("yes"), &thread).await.unwrap()).await;
+    assert!(results(&done)[0].starts_with("The todo list"), "{:?}", results(&done));
 }
 
 #[tokio::test]

@@ -11,6 +11,9 @@ use super::check::Checker;
 pub struct LlmCallConfig {
     /// Calls in flight at once to each model whose entry does not say it; 0 means no limit.
     pub max_concurrent_calls: usize,
+    /// Most bytes of one answer of each model whose entry does not say it: text, reasoning and arguments of calls together. An answer
+    /// that reaches it ends there with the finish reason `length`; 0 means no limit.
+    pub max_answer_bytes: usize,
     /// Attempts per call, the first included.
     pub retry_max_attempts: u32,
     /// Milliseconds before the first retry.
@@ -25,6 +28,7 @@ impl Default for LlmCallConfig {
     fn default() -> Self {
         Self {
             max_concurrent_calls: 0,
+            max_answer_bytes: 2 << 20,
             retry_max_attempts: 3,
             retry_base_delay_ms: 1000,
             retry_cap_delay_ms: 8000,

@@ -67,6 +67,9 @@ pub struct ModelConfig {
     /// Calls in flight at once, 0 for any number; `llm_call.max_concurrent_calls` when absent.
     #[serde(default)]
     pub max_concurrent_calls: Option<usize>,
+    /// Most bytes of one answer, 0 for any number; `llm_call.max_answer_bytes` when absent.
+    #[serde(default)]
+    pub max_answer_bytes: Option<usize>,
     /// What tokens cost.
     #[serde(default)]
     pub pricing: Option<PricingConfig>,

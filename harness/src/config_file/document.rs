@@ -77,8 +77,17 @@ impl Node {
     /// Reads one YAML document with a map at its root; an empty one is an empty map.
     ///
     /// # Errors
-    /// For what is no YAML, is beyond limits or has something else at its root; the place is told.
+    /// As [`read`](Self::read).
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
+        let empty = || Self { place: Place { line: 1, column: 1 }, content: Content::Map(Vec::new()) };
+        Ok(Self::read(text)?.unwrap_or_else(empty))
+    }
+
+    /// Reads one YAML document with a map at its root; `None` when there is nothing in it.
+    ///
+    /// # Errors
+    /// For what is no YAML, is beyond limits or has something else at its root; the place is told.
+    pub fn read(text: &str) -> Result<Option<Self>, SyntaxError> {
         let options = serde_saphyr::options! {
             with_snippet: false,
             duplicate_keys: DuplicateKeyPolicy::PassThrough,
@@ -89,11 +98,12 @@ impl Node {
             let place = error.location().map(Place::from).unwrap_or_default();
             SyntaxError { place, message: plain_message(&error) }
         })?;
-        let root = root.unwrap_or(Node { place: Place { line: 1, column: 1 }, content: Content::Null });
-        match root.content {
-            Content::Null => Ok(Node { content: Content::Map(Vec::new()), ..root }),
-            Content::Map(_) => Ok(root),
-            other => Err(SyntaxError { place: root.place, message: format!("the file holds {} where sections belong", other.kind()) }),
+        match root {
+            None | Some(Node { content: Content::Null, .. }) => Ok(None),
+            Some(root @ Node { content: Content::Map(_), .. }) => Ok(Some(root)),
+            Some(Node { place, content }) => {
+                Err(SyntaxError { place, message: format!("the file holds {} where sections belong", content.kind()) })
+            }
         }
     }
 

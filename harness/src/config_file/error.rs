@@ -26,6 +26,16 @@ pub enum ConfigError {
         /// The cause.
         source: io::Error,
     },
+    /// The file is empty, or holds nothing but comments or `null`.
+    #[error(
+        "{} holds no settings: it is empty, or has comments alone. `deerflow config example` prints a commented file; without any file the built-in \
+         defaults hold",
+        path.display()
+    )]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is no YAML.
     #[error("{}{}: {}", path.display(), colons(error.place), error.message)]
     Syntax {

@@ -55,7 +55,7 @@ static PLACES: &[Place] = &[
          max_tokens timeout request_timeout default_request_timeout max_retries extra_body default_headers \
          model_kwargs reasoning_effort pricing gemini_api_key anthropic_api_key num_predict reasoning top_p \
          api_keys fallback_models credentials_path enable_prompt_caching prompt_cache_size betas billing_header \
-         max_concurrent_calls proxy openai_proxy anthropic_proxy default_query account_id thinking_budget thinking_level safety_settings",
+         max_concurrent_calls max_answer_bytes proxy openai_proxy anthropic_proxy default_query account_id thinking_budget thinking_level safety_settings",
     ),
     open(
         "sandbox",
@@ -125,7 +125,7 @@ static PLACES: &[Place] = &[
     closed("circuit_breaker", "failure_threshold recovery_timeout_sec"),
     closed(
         "llm_call",
-        "max_concurrent_calls retry_max_attempts retry_base_delay_ms retry_cap_delay_ms \
+        "max_concurrent_calls max_answer_bytes retry_max_attempts retry_base_delay_ms retry_cap_delay_ms \
          burst_retry_base_delay_ms",
     ),
     closed("channel_connections", "enabled require_bound_identity slack telegram discord feishu dingtalk wechat wecom buzz"),

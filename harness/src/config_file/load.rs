@@ -60,7 +60,7 @@ pub fn load(explicit: Option<&Path>, environment: &Environment) -> Result<Loaded
 /// Reads the configuration in `path`.
 ///
 /// # Errors
-/// For a file that cannot be read, is no YAML or holds values that are not allowed, each with file, line and key.
+/// For a file that cannot be read, holds nothing, is no YAML or holds values that are not allowed, each with file, line and key.
 pub fn load_file(path: &Path, environment: &Environment) -> Result<Loaded, ConfigError> {
     parse(&read_text(path)?, path, environment)
 }
@@ -78,7 +78,9 @@ pub fn read_text(path: &Path) -> Result<String, ConfigError> {
 /// # Errors
 /// As [`load_file`].
 pub fn parse(text: &str, path: &Path, environment: &Environment) -> Result<Loaded, ConfigError> {
-    let mut root = Node::parse(text).map_err(|error| ConfigError::Syntax { path: path.to_owned(), error })?;
+    let root = Node::read(text).map_err(|error| ConfigError::Syntax { path: path.to_owned(), error })?;
+    // A half-written or truncated file must not pass for one that wants every default.
+    let mut root = root.ok_or_else(|| ConfigError::Empty { path: path.to_owned() })?;
     let compared = unknown_keys::compare(&root, path);
     drop_null_sections(&mut root);
     let unset = variables::resolve(&mut root, path, environment);

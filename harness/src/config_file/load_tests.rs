@@ -146,10 +146,11 @@ fn every_known_key_of_a_typed_section_reaches_its_type() {
 }
 
 #[test]
-fn a_file_with_every_deerflow_key_loads_without_a_warning() {
+fn a_file_with_every_deerflow_key_warns_of_its_samples_alone() {
     let text = include_str!("../../tests/fixtures/deerflow_defaults.yaml");
     let loaded = load_with(text, &[]).unwrap();
-    assert_eq!(loaded.warnings, []);
+    let keys: Vec<_> = loaded.warnings.into_iter().map(|warning| warning.key).collect();
+    assert_eq!(keys, ["extensions.mcp_servers.sample.task_toolsets", "safety_finish_reason.detectors"]);
     assert_eq!(loaded.config.run_events.backend, RunEventsBackend::Memory);
     assert_eq!(loaded.config.acp_agents["sample"].timeout_seconds, 1800);
     assert_eq!(loaded.config.untyped("scheduler").unwrap()["lease_seconds"], 120);
@@ -165,12 +166,48 @@ fn what_a_file_asks_for_in_vain_is_said() {
         ("extensions: {mcpInterceptors: [a.b]}\n", "extensions.mcpInterceptors"),
         ("memory: {backend_config: {model: {provider: openai}}}\n", "memory.backend_config.model"),
         ("database: {backend: sqlite}\ncheckpointer: {type: postgres, connection_string: x}\n", "checkpointer.type"),
+        ("logging: {enhance: {enabled: true}}\n", "logging.enhance"),
+        ("database: {pool_recycle: 60}\n", "database.pool_recycle"),
+        ("database: {checkpoint_cache: {type: redis}}\n", "database.checkpoint_cache.type"),
+        ("memory: {mode: tool}\n", "memory.mode"),
+        ("skill_scan: {enabled: false}\n", "skill_scan.enabled"),
+        ("safety_finish_reason: {detectors: [{use: a.b}]}\n", "safety_finish_reason.detectors"),
+        ("channels: {slack: {enabled: true}}\n", "channels.slack.enabled"),
+        ("channel_connections: {enabled: true}\n", "channel_connections.enabled"),
+        ("auth: {oidc: {enabled: true}}\n", "auth.oidc.enabled"),
+        ("skills: {use: my.storage:Skills}\n", "skills.use"),
+        ("run_ownership: {heartbeat_enabled: true}\n", "run_ownership.heartbeat_enabled"),
+        ("models: [{name: a, use: scripted, model: m, output_version: v1}]\n", "models[0].output_version"),
+        ("extensions: {mcpServers: {s: {command: x, routing: {mode: prefer}}}}\n", "extensions.mcpServers.s.routing.mode"),
     ];
     for (text, key) in cases {
         let text = format!("config_version: {CURRENT_CONFIG_VERSION}\n{text}");
         let keys: Vec<_> = load_with(&text, &[]).unwrap().warnings.into_iter().map(|warning| warning.key).collect();
         assert_eq!(keys, [key]);
     }
+}
+
+#[test]
+fn a_setting_at_its_default_asks_for_nothing() {
+    for text in [
+        "logging: {enhance: {enabled: true, format: json}}\n",
+        "database: {pool_recycle: 300.0, command_timeout: null, pool_size: 5}\n",
+        "skills: {use: \"deerflow.skills.storage.local_skill_storage:LocalSkillStorage\"}\n",
+        "skill_scan: {enabled: true}\nchannels: {slack: {enabled: false}}\n",
+    ] {
+        let text = format!("config_version: {CURRENT_CONFIG_VERSION}\n{text}");
+        assert_eq!(load_with(&text, &[]).unwrap().warnings, [], "{text}");
+    }
+}
+
+#[test]
+fn a_file_that_holds_nothing_is_an_error_that_names_it() {
+    for text in ["", " \n\t", "# only a comment\n", "---\n", "null\n", "~", "\u{feff}"] {
+        let error = load_with(text, &[]).unwrap_err();
+        assert!(matches!(error, ConfigError::Empty { .. }), "{text:?}");
+        assert!(error.to_string().starts_with("config.yaml holds no settings"), "{error}");
+    }
+    assert!(load_with("{}\n", &[]).is_ok(), "an empty map is written on purpose");
 }
 
 #[test]

@@ -5,6 +5,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
+use crate::messages::json_repair::repaired;
+
 /// What stands for a part of a kind that is not known here.
 pub(super) const UNKNOWN: &str = "[a part of a kind that is not known here]";
 
@@ -14,36 +16,9 @@ pub(super) fn message(bytes: &[u8]) -> Result<ServerJsonRpcMessage, serde_json::
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     serde_json::from_str(text).or_else(|error| {
-        let text = without_halves(text);
+        let text = repaired(text);
         serde_json::from_str(&text).ok().or_else(|| odd_reply(&text)).ok_or(error)
     })
-}
-
-/// JSON without halves of letters, as they are left where a program cuts a text between the two `\u` of one.
-fn without_halves(json: &str) -> String {
-    let mut whole = String::with_capacity(json.len());
-    let mut rest = json;
-    while let Some(at) = rest.find('\\') {
-        whole.push_str(&rest[..at]);
-        let escape = &rest[at..];
-        let (length, is_half) = match unit(escape) {
-            Some(0xd800..=0xdbff) if matches!(unit(&escape[6..]), Some(0xdc00..=0xdfff)) => (12, false),
-            Some(0xd800..=0xdfff) => (6, true),
-            Some(_) => (6, false),
-            None => (escape.chars().take(2).map(char::len_utf8).sum(), false),
-        };
-        whole.push_str(if is_half { "\u{fffd}" } else { &escape[..length] });
-        rest = &escape[length..];
-    }
-    whole.push_str(rest);
-    whole
-}
-
-/// The number in the `\uXXXX` that a text begins with.
-fn unit(text: &str) -> Option<u16> {
-    let digits = text.strip_prefix("\\u")?.get(..4)?;
-    let are_digits = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    are_digits.then(|| u16::from_str_radix(digits, 16).ok()).flatten()
 }
 
 fn odd_reply(text: &str) -> Option<ServerJsonRpcMessage> {

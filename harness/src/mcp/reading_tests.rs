@@ -53,9 +53,9 @@ fn letters_that_are_none_cost_themselves_alone() {
 proptest! {
     #[test]
     fn no_text_with_odd_escapes_breaks_it(json in r#"(\\|\\\\|\\u|\\ud83d|\\ude00|\\u00e9|\\"|[0-9a-fx\u{e9}\u{1f600}"]){0,12}"#) {
-        let whole = without_halves(&json);
-        prop_assert!(whole == json || json.contains("\\ud"));
-        prop_assert_eq!(&without_halves(&whole), &whole);
+        let whole = repaired(&json);
+        prop_assert!(whole == json || json.contains("\\ud") || whole.contains("1e308"));
+        prop_assert_eq!(&repaired(&whole), &whole);
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use super::json_repair::repaired;
 use super::tool_call::invalid_tool_call_type;
 use super::{Content, InvalidToolCall, Message, MessageBody, MessageChunk, MessageKind, ToolCall, UsageMetadata, kwargs};
 
@@ -174,7 +175,7 @@ fn parse_args(text: &str) -> Result<Map<String, Value>, String> {
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
-    match serde_json::from_str::<Value>(text) {
+    match serde_json::from_str::<Value>(text).or_else(|error| serde_json::from_str(&repaired(text)).map_err(|_repaired| error)) {
         Ok(Value::Object(args)) => Ok(args),
         Ok(_) => Err("the arguments are not a JSON object".to_owned()),
         Err(error) => Err(format!("the arguments are not valid JSON: {error}")),

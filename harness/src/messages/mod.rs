@@ -5,6 +5,7 @@ mod content;
 mod folded;
 pub mod framework_tags;
 mod invalid;
+pub(crate) mod json_repair;
 mod merge;
 mod message;
 mod own_words;

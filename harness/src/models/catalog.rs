@@ -78,6 +78,15 @@ impl ModelCatalog {
         self
     }
 
+    /// The same, where an answer of an entry that does not say it holds at most so many bytes; 0 is no limit.
+    #[must_use]
+    pub fn with_longest_answer(mut self, most: usize) -> Self {
+        for slot in self.slots.values_mut() {
+            slot.entry.max_answer_bytes.get_or_insert(most);
+        }
+        self
+    }
+
     /// The model `name`, built at the first call. The error says what is wrong with the name or the entry.
     pub fn get(&self, name: &str) -> Result<Arc<dyn ChatModel>, ModelError> {
         let slot = self.slots.get(name).ok_or_else(|| {

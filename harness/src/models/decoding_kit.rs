@@ -63,7 +63,7 @@ pub fn events(bytes: &[u8]) {
     }
 }
 
-fn entry() -> ModelEntry {
+pub(super) fn entry() -> ModelEntry {
     let mut entry = ModelEntry::new("entry", "openai", "model-x");
     entry.extra.insert("base_url".to_owned(), "http://provider.test/v1".into());
     entry

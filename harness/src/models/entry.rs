@@ -40,6 +40,8 @@ pub struct ModelEntry {
     pub max_retries: Option<u32>,
     /// Calls at once, more of which wait; any number when absent or 0.
     pub max_concurrent_calls: Option<usize>,
+    /// Most bytes of one answer's text, reasoning and arguments together, which ends there; 2 MiB when absent, no limit when 0.
+    pub max_answer_bytes: Option<usize>,
     /// What its tokens cost.
     pub pricing: Option<Pricing>,
     /// Entries that are asked, in order, when this one fails for good.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::bounded::Bounded;
 use super::paced::Paced;
 #[cfg(feature = "providers")]
 use super::providers::over_http;
@@ -52,7 +53,7 @@ pub(super) fn build(entry: &ModelEntry, parts: &Parts) -> Result<Arc<dyn ChatMod
             ))
         }),
     };
-    built.map(|model| Paced::by(entry, model))
+    built.map(|model| Paced::by(entry, Bounded::by(entry, model)))
 }
 
 /// The words of the kinds that can be built.

@@ -37,6 +37,7 @@ impl From<&ModelConfig> for ModelEntry {
             stream_chunk_timeout: config.stream_chunk_timeout,
             max_retries: config.max_retries,
             max_concurrent_calls: config.max_concurrent_calls,
+            max_answer_bytes: config.max_answer_bytes,
             pricing: config.pricing.as_ref().map(Pricing::from),
             fallback_models: config.fallback_models.clone(),
             api_key,

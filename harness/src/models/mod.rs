@@ -4,6 +4,7 @@
 //! drives; 2. a row in `kinds.rs`; 3. an arm in `providers.rs`, which nothing else repeats.
 
 mod aside;
+mod bounded;
 mod breaker;
 mod catalog;
 mod chat_model;
@@ -32,6 +33,8 @@ pub mod decoding_kit;
 mod gemini;
 #[cfg(feature = "providers")]
 pub mod http;
+#[cfg(all(feature = "providers", test))]
+mod odd_answers_tests;
 #[cfg(feature = "providers")]
 mod ollama;
 #[cfg(feature = "providers")]

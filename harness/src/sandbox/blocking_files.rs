@@ -199,14 +199,11 @@ impl BlockingFiles {
         file.commit(durability).map_err(|fault| fault.at(path))
     }
 
-    /// Replaces text in a file and says how often. An empty `old` occurs nowhere and changes nothing.
+    /// Replaces text in a file and says how often. An empty `old` occurs nowhere and changes nothing in a file that is there.
     ///
     /// # Errors
     /// [`Fault::TextNotFound`], and as [`read_text`](Self::read_text) and [`begin_write`](Self::begin_write).
     pub fn replace(&self, path: &VirtualPath, old: &str, new: &str, which: Occurrences) -> Result<usize, FileError> {
-        if old.is_empty() {
-            return Ok(0);
-        }
         let _turn = self.lock(path)?;
         self.edit(path, old, new, which).map_err(|fault| fault.at(path))
     }
@@ -328,6 +325,9 @@ impl BlockingFiles {
 
     fn edit(&self, path: &VirtualPath, old: &str, new: &str, which: Occurrences) -> Result<usize, Fault> {
         let content = self.read_whole(path)?;
+        if old.is_empty() {
+            return Ok(0);
+        }
         let found = content.matches(old).count();
         let replaced = match which {
             Occurrences::First => found.min(1),

@@ -48,7 +48,9 @@ fn reading_before_anything_was_written_is_not_found_but_roots_are_empty() {
     let files = place.files.blocking();
     assert!(matches!(fault(files.read_text(&work("a"), LineRange::ALL)), Fault::NotFound));
     assert!(matches!(fault(files.list(&work("a"), 2)), Fault::NotFound));
-    assert!(matches!(fault(files.replace(&work("a"), "x", "y", Occurrences::All)), Fault::NotFound));
+    for old in ["x", ""] {
+        assert!(matches!(fault(files.replace(&work("a"), old, "y", Occurrences::All)), Fault::NotFound), "{old:?}");
+    }
     assert_eq!(files.stat(&work("a")).expect("stat"), None);
     assert!(!files.remove_file(&work("a")).expect("remove"));
     for root in Root::ALL {

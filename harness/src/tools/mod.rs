@@ -1,5 +1,6 @@
 //! Tools: the typed trait authors write, its erased twin, the registry, the built-in ones, and those of the web.
 
+pub mod approval;
 pub mod builtins;
 pub mod deferred;
 mod erased;

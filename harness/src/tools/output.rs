@@ -24,8 +24,9 @@ pub enum ToolControl {
         /// The question.
         question: Value,
     },
-    /// A middleware asks a person whether the call may be made at all: as before, and the answer is the call's approval, which no tool
-    /// takes for an answer of its own, nor a middleware a tool's.
+    /// A middleware asks a person whether the call may be made at all: as before, and the answer is the call's
+    /// [approval](crate::tools::approval::Approval), which no tool takes for an answer of its own, nor a middleware a tool's. An answer
+    /// that is no decision leaves the question open, with the reason under `error` of a question that is an object.
     Approve(Value),
 }
 

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::approval::Approval;
 use super::{ToolError, ToolOutput};
 use crate::runtime::agent::RunContext;
 use crate::runtime::checkpoint::NestedState;
@@ -47,8 +48,8 @@ pub struct ToolContext {
     pub state: std::sync::Arc<ThreadState>,
     /// Answers to the questions that this call asked so far, in order.
     pub answers: Vec<Value>,
-    /// What a person answered who was asked whether this call may be made.
-    pub approval: Option<Value>,
+    /// The decision of a person who was asked whether this call may be made. An edited call is already in place of the model's.
+    pub approval: Option<Approval>,
     /// The agent that this call set to work before it was made again.
     pub nested: Option<std::sync::Arc<NestedState>>,
 }

@@ -7,7 +7,7 @@ use harness::config::CURRENT_CONFIG_VERSION;
 use harness::config_file::{Environment, load, locate};
 
 use crate::cli::{ConfigCommand, FileArgs};
-use crate::config::{EXAMPLE, upgrade_file};
+use crate::config::{EXAMPLE, missing_classes, upgrade_file};
 
 /// Runs the command, writing what a person wants to know to `out`.
 pub fn run(command: &ConfigCommand, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
@@ -23,6 +23,9 @@ fn check(args: &FileArgs, environment: &Environment, out: &mut dyn Write) -> any
         Ok(loaded) => {
             for warning in &loaded.warnings {
                 writeln!(out, "warning: {warning}")?;
+            }
+            for missing in missing_classes(&loaded.config) {
+                writeln!(out, "warning: {}", missing.found)?;
             }
             match &loaded.path {
                 Some(path) => writeln!(out, "{} is valid", path.display())?,

@@ -88,6 +88,7 @@ pub async fn examine(args: &FileArgs, environment: &Environment, probes: Probes<
     let config = loaded.ok().map(|Loaded { config, .. }| config);
     if let Some(config) = &config {
         findings.extend(checks::models(config, probes.provider));
+        findings.extend(checks::classes(config));
         findings.extend(commands(config, environment, probes.commands).await);
         findings.extend(checks::acp_agents(config, environment));
     }

@@ -126,6 +126,23 @@ async fn a_missing_key_is_a_warning_while_another_model_works() {
 }
 
 #[tokio::test]
+async fn a_tool_that_is_not_there_is_named_and_so_is_an_idle_setting() {
+    let machine = Machine::with(&format!("{GOOD}tools: [{{name: t, group: g, use: my.tools:t}}]\nmemory: {{mode: tool}}\n"));
+    let findings = machine.findings(&[], Probes::default()).await;
+    let tools = of(&findings, "tools");
+    assert!(tools[0].verdict == Verdict::Warn && tools[0].found.contains("`my.tools:t`, which is no tool"), "{tools:?}");
+    assert!(of(&findings, "configuration").iter().any(|finding| finding.found.contains("`memory.mode`")), "{findings:?}");
+    assert_eq!(failures(&findings), [""; 0]);
+
+    let environment = Environment::of(machine.dir.path(), [("A", "b")]);
+    let mut said = Vec::new();
+    let check = crate::cli::ConfigCommand::Check(FileArgs::default());
+    crate::commands::config::run(&check, &environment, &mut said).unwrap();
+    let said = String::from_utf8(said).unwrap();
+    assert!(said.contains("warning: `tools[0].use` is `my.tools:t`") && said.contains("`memory.mode`"), "{said}");
+}
+
+#[tokio::test]
 async fn a_sign_in_is_looked_for_where_a_model_has_no_key() {
     let machine = Machine::with(&GOOD.replace("]", ", {name: c, use: codex, model: m}]"));
     let path = machine.dir.path().join("auth.json");

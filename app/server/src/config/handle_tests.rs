@@ -50,7 +50,9 @@ fn a_good_edit_is_taken_and_running_work_keeps_its_own() {
 #[test]
 fn a_broken_edit_keeps_the_last_good_one_and_is_judged_once() {
     let edited = Edited::starting_with("title: {max_words: 5}\n");
-    for broken in ["title: {max_words: 99}\n", "title: [\n", "title: {max_words: $UNSET}\n", "- list\n"] {
+    for broken in
+        ["title: {max_words: 99}\n", "title: [\n", "title: {max_words: $UNSET}\n", "- list\n", "", " \n", "# all gone\n", "null\n"]
+    {
         edited.write(broken);
         assert!(matches!(edited.handle.reload_now(), Reload::Refused(_)), "{broken}");
         assert!(matches!(edited.handle.reload_now(), Reload::Unchanged), "{broken}");

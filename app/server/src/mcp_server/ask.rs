@@ -92,9 +92,11 @@ impl<L: Listener> Asking<L> {
         }
     }
 
-    /// Asks the person what is open; nothing where there is nobody, or no answer.
+    /// Asks the person what is open; nothing where there is nobody, no answer, or where the answer before was not understood: a form
+    /// that says something else than yes or no would say it for ever.
     async fn answers(&mut self, open: &[Asked], thread: &ThreadId) -> Result<Option<Value>, String> {
-        let Some(person) = self.person.clone().filter(|_| !open.is_empty()) else { return Ok(None) };
+        let askable = !open.is_empty() && open.iter().all(|question| question.error().is_none());
+        let Some(person) = self.person.clone().filter(|_| askable) else { return Ok(None) };
         self.news.wait();
         let (mut answers, stop) = (pin!(person.answers(open)), self.stop.clone());
         loop {

@@ -53,11 +53,11 @@ fn schema(question: &Question) -> ElicitationSchema {
     .build_unchecked()
 }
 
-/// The answer, if it is one. Whatever is not plainly a yes to a call is a no.
+/// The answer, if there is one. What is neither yes nor no leaves the question open: the agent reads it.
 fn read(result: ElicitResult, question: &Question) -> Option<Value> {
     let content = result.content.unwrap_or_default();
     match (result.action, question.calls()) {
-        (ElicitationAction::Accept, Some(_)) => Some((content[ALLOW] == true).into()),
+        (ElicitationAction::Accept, Some(_)) => content.get(ALLOW).filter(|answer| !answer.is_null()).cloned(),
         (ElicitationAction::Decline, Some(_)) => Some(false.into()),
         (ElicitationAction::Accept, None) => content[ANSWER].as_str().map(Into::into),
         _ => None,
@@ -71,14 +71,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_yes_that_was_given_is_one() {
+    fn an_accepted_form_without_an_answer_leaves_it_open() {
         let call = Question { id: "q".to_owned(), value: json!({ "action_requests": [{ "name": "bash", "args": {} }] }) };
         let words = Question { id: "q".to_owned(), value: json!("Which?") };
         let result = |action, content: Value| ElicitResult::new(action).with_content(content);
         for (question, action, content, answer) in [
             (&call, ElicitationAction::Accept, json!({ "allow": true }), Some(json!(true))),
-            (&call, ElicitationAction::Accept, json!({ "allow": "true" }), Some(json!(false))),
-            (&call, ElicitationAction::Accept, json!({}), Some(json!(false))),
+            (&call, ElicitationAction::Accept, json!({ "allow": false }), Some(json!(false))),
+            (&call, ElicitationAction::Accept, json!({ "allow": "true" }), Some(json!("true"))),
+            (&call, ElicitationAction::Accept, json!({}), None),
+            (&call, ElicitationAction::Accept, json!({ "allow": null }), None),
             (&call, ElicitationAction::Decline, json!({ "allow": true }), Some(json!(false))),
             (&call, ElicitationAction::Cancel, json!({ "allow": true }), None),
             (&words, ElicitationAction::Accept, json!({ "answer": "red" }), Some(json!("red"))),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::messages::{InvalidToolCall, Message, MessageKind, ToolCall};
+use crate::tools::approval::Approval;
 
 /// A call that is to be made.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,8 +17,8 @@ pub struct DueCall {
     pub unreadable: Option<String>,
     /// Answers to the questions it asked before, in order.
     pub answers: Vec<Value>,
-    /// The answer of a person who was asked whether it may be made.
-    pub approval: Option<Value>,
+    /// The decision of a person who was asked whether it may be made.
+    pub approval: Option<Approval>,
 }
 
 impl DueCall {
@@ -26,8 +27,15 @@ impl DueCall {
         &self.call.id
     }
 
-    pub(super) fn with_answers(self, answers: Vec<Value>, approval: Option<Value>) -> Self {
-        Self { answers, approval, ..self }
+    /// Whether a person put it in place of the model's call.
+    pub(super) fn is_edited(&self) -> bool {
+        matches!(self.approval, Some(Approval::Edit { .. }))
+    }
+
+    /// The call with what a person said to it; an edit takes its place.
+    pub(super) fn with_answers(self, answers: Vec<Value>, approval: Option<Approval>) -> Self {
+        let edited = approval.as_ref().and_then(|approval| approval.edited(&self.call));
+        Self { call: edited.map_or(self.call, Arc::new), answers, approval, ..self }
     }
 }
 

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::agent::Assembly;
 use super::calls::DueCall;
 use super::dropped_calls::tell_dropped_calls;
+use super::edits;
 use super::machine::{LoopMachine, RunBounds, Step};
 use super::model_call::Provider;
 use super::nodes::{MODEL, Place, START, TOOLS};
@@ -48,20 +49,21 @@ fn machine_for(parts: &Assembly, input: &AgentInput, ctx: &RunContext) -> Result
     };
     let nodes = || parts.nodes.clone();
     let seed = Uuid::new_v5(&Uuid::NAMESPACE_OID, within(&ctx.namespace, ctx.run_id.as_str()).as_bytes());
+    let knows = |tool: &str| parts.tools.get(tool).is_some();
     let saved = || input.machine.clone().map(|saved| LoopMachine::restore(nodes(), bounds(), saved)).transpose();
     match (&input.start, input.state.messages()) {
         (AgentStart::Fresh, _) => Ok(Some(LoopMachine::new(nodes(), bounds(), seed))),
         (AgentStart::Goto { resume, visits }, _) => {
             let mut machine = saved()?.unwrap_or_else(|| LoopMachine::new(nodes(), bounds(), seed));
             if let Some(answers) = resume {
-                machine.answer(answers.clone())?;
+                machine.answer(answers.clone(), knows)?;
             }
             machine.go_to(visits.clone())?;
             Ok(Some(machine))
         }
         (start, messages) => match (saved()?, start) {
             (Some(mut machine), AgentStart::Resume(answers)) => {
-                machine.answer(answers.clone())?;
+                machine.answer(answers.clone(), knows)?;
                 Ok(Some(machine))
             }
             (Some(machine), _) => Ok(Some(machine)),
@@ -188,9 +190,11 @@ impl Driver {
 
     async fn call_tools(&mut self, calls: Vec<DueCall>) -> Result<(), AgentError> {
         self.tell_before_wait();
+        let edited = edits::written(self.state.messages(), &calls).map(|answer| StateUpdate::messages([answer]));
+        self.reduce(edited.iter().cloned().collect())?;
         let tasks = calls.into_iter().enumerate().map(|(nth, call)| self.call_task(nth, call)).collect();
         let batch = run_batch(&self.parts, &self.ctx, &self.state, tasks).await;
-        let told = batch.updates.iter().cloned().reduce(joined);
+        let told = edited.into_iter().chain(batch.updates.iter().cloned()).reduce(joined);
         self.reduce(batch.updates)?;
         self.node = TOOLS.to_owned();
         self.machine.tools_done(batch.done);

@@ -106,9 +106,10 @@ impl LoopMachine {
     }
 
     /// Takes answers to open questions. One open question takes any value; several take a map of question ids to values,
-    /// which may leave some open.
-    pub fn answer(&mut self, answers: Value) -> Result<(), AgentError> {
-        self.saved.questions.answer(answers)
+    /// which may leave some open, or, where all ask for approvals, a list of decisions. `knows` tells whether there is a tool of a name,
+    /// which an edited call may use.
+    pub fn answer(&mut self, answers: Value, knows: impl Fn(&str) -> bool) -> Result<(), AgentError> {
+        self.saved.questions.answer(answers, knows)
     }
 
     /// What to do now. Asking twice gives the same.

@@ -8,6 +8,7 @@ mod calls;
 mod drawing;
 pub mod driver;
 mod dropped_calls;
+mod edits;
 pub mod machine;
 mod model_call;
 mod nodes;
@@ -22,6 +23,8 @@ pub use machine::{LoopMachine, RunBounds, Step, ToolsDone};
 pub use nodes::{LoopNodes, Place};
 pub use questions::NewQuestion;
 
+#[cfg(test)]
+mod approval_tests;
 #[cfg(test)]
 mod hook_tests;
 #[cfg(test)]

@@ -6,6 +6,10 @@ use uuid::Uuid;
 
 use super::calls::DueCall;
 use crate::runtime::agent::AgentError;
+use crate::tools::approval::{self, AnswerError, Approval};
+
+/// Where a question that is asked again says why.
+const ERROR: &str = "error";
 
 /// The calls of a batch that wait for a person.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -44,9 +48,8 @@ struct AskingCall {
     /// Whether the last question has its answer.
     answered: bool,
     answers: Vec<Value>,
-    /// Never null, which would be none when it is read again.
-    #[serde(default)]
-    approval: Option<Value>,
+    #[serde(default, deserialize_with = "approval::saved")]
+    approval: Option<Approval>,
 }
 
 impl Questions {
@@ -81,40 +84,48 @@ impl Questions {
         calls.into_iter().filter_map(ready).collect()
     }
 
-    /// Takes answers: any value for a single open question, a map of question ids for several.
-    pub(super) fn answer(&mut self, answers: Value) -> Result<(), AgentError> {
+    /// Takes answers: any value for a single open question, a map of question ids for several, and for several questions that all ask
+    /// for an approval a list of decisions in their order. `knows` tells whether there is a tool of a name. An answer to a question of
+    /// approval that is no decision leaves the question open.
+    pub(super) fn answer(&mut self, answers: Value, knows: impl Fn(&str) -> bool) -> Result<(), AgentError> {
         let open = self.open().count();
         let by_id = answers.as_object().filter(|map| self.open().any(|call| map.contains_key(&call.question_id)));
-        match (open, by_id) {
-            (0, _) => {}
-            (_, Some(map)) => {
-                let map = map.clone();
-                for call in self.0.iter_mut().filter(|call| !call.answered) {
+        let listed = approval::listed(&answers).filter(|_| open > 1 && self.open().all(AskingCall::asks_for_approval));
+        let waiting = self.0.iter_mut().filter(|call| !call.answered);
+        match (by_id, listed) {
+            (Some(map), _) => {
+                for call in waiting {
                     if let Some(answer) = map.get(&call.question_id) {
-                        call.take(answer.clone());
+                        call.take(answer.clone(), &knows);
                     }
                 }
             }
-            (1, None) => {
-                if let Some(call) = self.0.iter_mut().find(|call| !call.answered) {
-                    call.take(answers);
-                }
+            (None, Some(list)) if list.len() == open => {
+                waiting.zip(list).for_each(|(call, answer)| call.take(answer.clone(), &knows));
             }
-            (_, None) => {
+            (None, Some(list)) => {
+                let count = AnswerError::Count { given: list.len(), wanted: open };
+                return Err(AgentError::Resume(count.to_string()));
+            }
+            (None, None) if open > 1 => {
                 return Err(AgentError::Resume(format!("{open} questions are open, so the answers must be a map of question ids")));
             }
+            (None, None) => waiting.for_each(|call| call.take(answers.clone(), &knows)),
         }
         Ok(())
     }
 
-    /// The calls that were made again have ended or asked once more; new ones may have asked.
-    pub(super) fn asked(&mut self, questions: Vec<NewQuestion>) {
-        let gone_on = self.0.extract_if(.., |call| call.answered).collect::<Vec<_>>();
-        for NewQuestion { call_id, id, question, of_approval } in questions {
-            let before = gone_on.iter().find(|call| call.call_id == call_id);
-            let (answers, approval) = before.map(|call| (call.answers.clone(), call.approval.clone())).unwrap_or_default();
-            self.0.push(AskingCall { call_id, question_id: id, question, of_approval, answered: false, answers, approval });
+    /// The calls that were made again have ended or asked once more; new ones may have asked. The order of the calls stays.
+    pub(super) fn asked(&mut self, mut questions: Vec<NewQuestion>) {
+        for before in std::mem::take(&mut self.0) {
+            if !before.answered {
+                self.0.push(before);
+            } else if let Some(at) = questions.iter().position(|question| question.call_id == before.call_id) {
+                let (answers, approval) = (before.answers, before.approval);
+                self.0.push(AskingCall { answers, approval, ..AskingCall::from(questions.remove(at)) });
+            }
         }
+        self.0.extend(questions.into_iter().map(AskingCall::from));
     }
 
     /// The open question of one call, as clients see it.
@@ -143,12 +154,44 @@ impl AskingCall {
         shown(&self.question, &self.question_id)
     }
 
-    fn take(&mut self, answer: Value) {
-        if self.of_approval {
-            self.approval = Some(if answer.is_null() { Value::Bool(false) } else { answer });
-        } else {
+    /// Whether the answer to its question is a decision about a call, of this agent or of one inside the call.
+    fn asks_for_approval(&self) -> bool {
+        self.of_approval || self.question.get("action_requests").is_some_and(Value::is_array)
+    }
+
+    fn take(&mut self, answer: Value, knows: impl Fn(&str) -> bool) {
+        if !self.of_approval {
             self.answers.push(answer);
+            self.answered = true;
+            return;
         }
-        self.answered = true;
+        match Approval::read(&answer).and_then(|approval| known(approval, knows)) {
+            Ok(approval) => {
+                self.approval = Some(approval);
+                self.answered = true;
+            }
+            Err(error) => {
+                tracing::warn!(call_id = %self.call_id, %error, "an answer is no decision, so the question stays open");
+                if let Some(question) = self.question.as_object_mut() {
+                    question.insert(ERROR.to_owned(), error.to_string().into());
+                }
+            }
+        }
+    }
+}
+
+impl From<NewQuestion> for AskingCall {
+    fn from(NewQuestion { call_id, id, question, of_approval }: NewQuestion) -> Self {
+        Self { call_id, question_id: id, question, of_approval, answered: false, answers: Vec::new(), approval: None }
+    }
+}
+
+/// A decision that can be carried out: an edit names a tool that there is.
+fn known(approval: Approval, knows: impl Fn(&str) -> bool) -> Result<Approval, AnswerError> {
+    match &approval {
+        Approval::Edit { edited_action } if edited_action.name.as_deref().is_some_and(|name| !knows(name)) => {
+            Err(AnswerError::UnknownTool(edited_action.name.clone().unwrap_or_default()))
+        }
+        _ => Ok(approval),
     }
 }

@@ -17,10 +17,15 @@ use crate::tools::{DynTool, erase};
 /// The tools of files that agents have where the configuration names no tools at all.
 pub const USUAL_FILE_TOOLS: [&str; 4] = ["ls", "read_file", "write_file", "str_replace"];
 
+/// The kinds of all tools of files that there are.
+pub const FILE_TOOLS: [&str; 6] = ["ls", "glob", "grep", "read_file", "write_file", "str_replace"];
+
 /// The models of a catalog, asked with the patience that the configuration has; all circuits are closed.
 pub fn configured_models(config: &AppConfig, catalog: ModelCatalog) -> AsideModels {
     AsideModels {
-        catalog: Arc::new(catalog.with_usual_places(config.llm_call.max_concurrent_calls)),
+        catalog: Arc::new(
+            catalog.with_usual_places(config.llm_call.max_concurrent_calls).with_longest_answer(config.llm_call.max_answer_bytes),
+        ),
         breakers: Arc::new(Breakers::new(BreakerPolicy::from(&config.circuit_breaker))),
         retry: RetryPolicy::from(&config.llm_call),
     }

@@ -1,54 +1,32 @@
-//! Calls that a person has to allow: what is asked, and what counts as a yes.
+//! The question about a call that a person has to allow, and the note on a call that a person changed.
 //!
-//! Question and answer have the form of LangChain's human-in-the-loop middleware, which LangGraph's interfaces show as a card.
+//! The question has the form of LangChain's human-in-the-loop middleware, which LangGraph's interfaces show as a card.
 
 use serde_json::{Value, json};
 
-use crate::messages::ToolCall;
+use crate::messages::{Content, ToolCall};
+use crate::tools::approval::ALLOWED_DECISIONS;
 
-/// What a person is shown: the call with the very arguments that it would be made with.
+/// Tells the model that the call in the conversation is not the one it wrote.
+const EDITED: &str = "Note: the user changed this call before it was made. It stands in the conversation as it was made; do not make \
+                      the call as you wrote it first.";
+
+/// The question: the call with the very arguments that it would be made with.
 pub(super) fn question(call: &ToolCall, reason: &str) -> Value {
     json!({
         "action_requests": [{ "name": call.name, "args": call.args, "description": reason }],
-        "review_configs": [{ "action_name": call.name, "allowed_decisions": ["approve", "reject"] }],
+        "review_configs": [{ "action_name": call.name, "allowed_decisions": ALLOWED_DECISIONS }],
     })
 }
 
-/// Whether the answer allows the call. Whatever is not plainly a yes is a no.
-pub(super) fn approves(answer: &Value) -> bool {
-    match answer {
-        Value::Bool(yes) => *yes,
-        _ => matches!(answer["decisions"].as_array().map(Vec::as_slice), Some([one]) if one["type"] == "approve"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_plain_yes_allows() {
-        let approve = json!({"type": "approve"});
-        for yes in [json!(true), json!({"decisions": [approve]})] {
-            assert!(approves(&yes), "{yes}");
-        }
-        for no in [
-            json!(false),
-            json!(null),
-            json!("approve"),
-            json!("yes"),
-            json!(1),
-            json!([]),
-            json!({}),
-            json!({"decisions": []}),
-            json!({"decisions": [approve, approve]}),
-            json!({"decisions": [{"type": "reject"}, approve]}),
-            json!({"decisions": [{"type": "Approve"}]}),
-            json!({"decisions": [{"type": ["approve"]}]}),
-            json!({"decisions": {"type": "approve"}}),
-            approve,
-        ] {
-            assert!(!approves(&no), "{no}");
+/// The result of an edited call, with the note before it.
+pub(super) fn noted(result: Content) -> Content {
+    match result {
+        Content::Text(text) if text.is_empty() => Content::from(EDITED),
+        Content::Text(text) => Content::Text(format!("{EDITED}\n\n{text}")),
+        Content::Blocks(mut blocks) => {
+            blocks.insert(0, json!({ "type": "text", "text": EDITED }));
+            Content::Blocks(blocks)
         }
     }
 }

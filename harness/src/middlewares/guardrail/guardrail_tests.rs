@@ -71,7 +71,7 @@ async fn a_call_that_a_person_has_to_allow_waits_for_a_yes_and_is_not_made_after
     for (answer, wanted, action, code) in [
         (json!(true), "The todo list", "allow_tool_call_after_approval", "rule.ask"),
         (
-            json!("yes"),
+            json!("no"),
             "Error: the call of write_todos was denied by the guardrails (approval.rejected)",
             "deny_tool_call",
             "approval.rejected",

@@ -1,8 +1,8 @@
 //! Asks a policy before each tool call whether it may be made, and a person where the policy wants that.
 //!
-//! A call that a person has to allow stops the run with an open question. The answer is `true`, or
-//! `{"decisions":[{"type":"approve"}]}`; anything else is a no. `Client::resume` gives it, and so does `command.resume` of a run that
-//! is sent to the gateway. Several open questions are answered by a map of their ids.
+//! A call that a person has to allow stops the run with an open question. The answer is a decision in one of the forms that
+//! [`tools::approval`](crate::tools::approval) reads; an answer that is none leaves the question open. `Client::resume` gives it, and
+//! so does `command.resume` of a run that is sent to the gateway. Several open questions are answered by a map of their ids.
 
 mod allowlist;
 mod approval;
@@ -19,7 +19,7 @@ use futures_util::FutureExt;
 use serde_json::{Value, json};
 
 pub use self::allowlist::AllowlistPolicy;
-pub use self::from_config::{BrokenPolicy, policy_of};
+pub use self::from_config::{BrokenPolicy, policy_fault, policy_of};
 pub use self::policy::{Decision, GuardrailPolicy, GuardrailRequest, PolicyError, Reason, Verdict};
 pub use self::rules::{Rule, RulePolicy};
 use super::middleware::{Hooks, Middleware};
@@ -27,6 +27,7 @@ use super::next::ToolNext;
 use crate::clock::iso;
 use crate::messages::ToolCall;
 use crate::runtime::agent::{AgentEvent, MiddlewareAction};
+use crate::tools::approval::Approval;
 use crate::tools::{ToolContext, ToolControl, ToolError, ToolOutput};
 
 const NAME: &str = "GuardrailMiddleware";
@@ -99,24 +100,35 @@ impl Middleware for GuardrailMiddleware {
 
     async fn wrap_tool_call(&self, call: &ToolCall, ctx: &ToolContext, next: ToolNext<'_>) -> Result<ToolOutput, ToolError> {
         let decision = self.decide(call, ctx).await;
-        match decision.verdict {
-            Verdict::Allow => next.run(call, ctx).await,
-            Verdict::Deny => Ok(denied(call, ctx, decision)),
+        match (decision.verdict, &ctx.approval) {
+            // No person may allow what the policy denies.
+            (Verdict::Deny, _) => Ok(denied(call, ctx, decision)),
+            (_, Some(Approval::Reject { message })) => {
+                let said = message.as_deref().map(|message| format!(": {message}")).unwrap_or_default();
+                Ok(denied(call, ctx, decision.denied_as(REJECTED, &format!("the user was asked and did not allow it{said}"))))
+            }
+            (_, Some(Approval::Respond { message })) => {
+                journal(call, ctx, "answer_tool_call_for_tool", &decision);
+                Ok(ToolOutput::text(message.as_str()))
+            }
+            (Verdict::Allow, None | Some(Approval::Approve)) => next.run(call, ctx).await,
+            (Verdict::Ask, Some(Approval::Approve)) => {
+                journal(call, ctx, "allow_tool_call_after_approval", &decision);
+                next.run(call, ctx).await
+            }
+            (_, Some(Approval::Edit { .. })) => {
+                journal(call, ctx, "allow_tool_call_after_edit", &decision);
+                let output = next.run(call, ctx).await?;
+                Ok(ToolOutput { content: approval::noted(output.content), ..output })
+            }
             // Nobody would ever answer.
-            Verdict::Ask if ctx.run.option_bool("non_interactive") == Some(true) => {
+            (Verdict::Ask, None) if ctx.run.option_bool("non_interactive") == Some(true) => {
                 Ok(denied(call, ctx, decision.denied_as(NOBODY_TO_ASK, "a person would have to allow it")))
             }
-            Verdict::Ask => match &ctx.approval {
-                None => {
-                    journal(call, ctx, "ask_before_tool_call", &decision);
-                    Ok(ToolOutput::only(ToolControl::Approve(approval::question(call, &decision.reason().message))))
-                }
-                Some(answer) if approval::approves(answer) => {
-                    journal(call, ctx, "allow_tool_call_after_approval", &decision);
-                    next.run(call, ctx).await
-                }
-                Some(_) => Ok(denied(call, ctx, decision.denied_as(REJECTED, "the user was asked and did not allow it"))),
-            },
+            (Verdict::Ask, None) => {
+                journal(call, ctx, "ask_before_tool_call", &decision);
+                Ok(ToolOutput::only(ToolControl::Approve(approval::question(call, &decision.reason().message))))
+            }
         }
     }
 }
@@ -133,15 +145,19 @@ fn denied(call: &ToolCall, ctx: &ToolContext, decision: Decision) -> ToolOutput 
     ))
 }
 
-/// Notes what became of a call. Its arguments stand in the journal with the answer that made it.
+/// Writes what became of a call to the journal. Its arguments stand there with the answer that made it; those of an edited call stand
+/// here.
 fn journal(call: &ToolCall, ctx: &ToolContext, action: &'static str, decision: &Decision) {
-    let changes: Value = json!({
+    let mut changes: Value = json!({
         "tool_name": call.name,
         "tool_call_id": call.id,
         "code": decision.reason().code,
         "policy_id": decision.policy_id,
         "is_subagent": !ctx.run.namespace.is_empty(),
     });
+    if matches!(ctx.approval, Some(Approval::Edit { .. })) {
+        changes["args"] = json!(call.args);
+    }
     let name = NAME.to_owned();
     ctx.run.sink.emit(AgentEvent::MiddlewareAction(Box::new(MiddlewareAction { tag: TAG, name, hook: "wrap_tool_call", action, changes })));
 }

@@ -1,16 +1,19 @@
 //! One event of a message stream as JSON, read leniently: other servers speak this wire too.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::messages::UsageMetadata;
+use crate::models::http::{count_of, lenient};
 
 /// An event, or a whole message that was not streamed.
 #[derive(Debug, Deserialize)]
 pub(super) struct Event {
     #[serde(rename = "type", default)]
     pub(super) kind: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) index: Option<u64>,
     #[serde(default)]
     pub(super) message: Option<Head>,
@@ -18,19 +21,19 @@ pub(super) struct Event {
     pub(super) content_block: Option<Value>,
     #[serde(default)]
     pub(super) delta: Option<Delta>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) usage: Option<Map<String, Value>>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Head {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) model: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) usage: Option<Map<String, Value>>,
     #[serde(default)]
     pub(super) content: Option<Vec<Value>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) stop_reason: Option<String>,
 }
 
@@ -44,23 +47,23 @@ pub(super) struct Delta {
     pub(super) signature: Option<String>,
     #[serde(default)]
     pub(super) partial_json: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) stop_reason: Option<String>,
 }
 
 /// The counts of a message. Later events bring some of them again, with the newest value.
 #[derive(Debug, Default)]
-pub(super) struct Usage(Map<String, Value>);
+pub(super) struct Usage(BTreeMap<String, u64>);
 
 impl Usage {
-    /// Takes the counts of an event.
+    /// Takes the counts of an event; what is no count replaces none.
     pub(super) fn take(&mut self, counts: Option<Map<String, Value>>) {
-        self.0.extend(counts.into_iter().flatten().filter(|(_, count)| !count.is_null()));
+        self.0.extend(counts.into_iter().flatten().filter_map(|(key, count)| Some((key, count_of(&count)?))));
     }
 
     /// All input counts, cached or not, are input.
     pub(super) fn metadata(&self) -> Option<UsageMetadata> {
-        let count = |key: &str| self.0.get(key).and_then(Value::as_u64);
+        let count = |key: &str| self.0.get(key).copied();
         if self.0.is_empty() {
             return None;
         }

@@ -5,6 +5,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use crate::messages::UsageMetadata;
+use crate::models::http::{count, lenient};
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -13,9 +14,9 @@ pub(super) struct Event {
     pub(super) candidates: Option<Vec<Candidate>>,
     #[serde(default)]
     pub(super) prompt_feedback: Option<PromptFeedback>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) usage_metadata: Option<Usage>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) model_version: Option<String>,
     #[serde(default)]
     pub(super) error: Option<IgnoredAny>,
@@ -24,11 +25,11 @@ pub(super) struct Event {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Candidate {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) index: Option<u64>,
     #[serde(default)]
     pub(super) content: Option<Contents>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) finish_reason: Option<String>,
 }
 
@@ -76,17 +77,17 @@ pub(super) struct PromptFeedback {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Usage {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     prompt_token_count: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     tool_use_prompt_token_count: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     candidates_token_count: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     thoughts_token_count: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     cached_content_token_count: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     total_token_count: Option<u64>,
 }
 

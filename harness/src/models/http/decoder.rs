@@ -4,6 +4,7 @@ use super::ending::Ending;
 use super::refused::Refused;
 use super::sse::{EventCutter, EventTooLong, LONGEST_EVENT};
 use crate::messages::MessageChunk;
+use crate::messages::json_repair::{StreamRepair, repaired};
 
 /// Why an answer cannot be read any further.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,24 +71,37 @@ pub(in crate::models) trait AnswerReader: Send {
 pub(in crate::models) struct Decoder<R> {
     cutter: EventCutter,
     reader: R,
+    repair: StreamRepair,
     events: u64,
+}
+
+/// Hands an event to the reader, repaired where it cannot be read as it came: a character that was cut in two or a number that
+/// nobody can mean costs no answer. A reader that calls an event malformed has not changed.
+fn read<R: AnswerReader>(reader: &mut R, repair: &mut StreamRepair, payload: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
+    match reader.event(payload, out) {
+        Err(DecodeError::Malformed(why)) => match repair.event(payload) {
+            repaired if repaired.as_bytes() == payload => Err(DecodeError::Malformed(why)),
+            repaired => reader.event(repaired.as_bytes(), out),
+        },
+        read => read,
+    }
 }
 
 impl<R: AnswerReader> Decoder<R> {
     pub(in crate::models) fn new(reader: R) -> Self {
         let cutter = if R::LINES { EventCutter::of_lines() } else { EventCutter::default() };
-        Self { cutter, reader, events: 0 }
+        Self { cutter, reader, repair: StreamRepair::default(), events: 0 }
     }
 
     /// Takes bytes of the stream and adds what they say to `out`.
     pub(in crate::models) fn push(&mut self, bytes: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
-        let Self { cutter, reader, events } = self;
+        let Self { cutter, reader, repair, events } = self;
         cutter.push(bytes, |data| {
             *events += 1;
             match data.trim_ascii() {
                 b"" => Ok(()),
                 _ if reader.is_closed() => Ok(()),
-                payload => reader.event(payload, out),
+                payload => read(reader, repair, payload, out),
             }
         })
     }
@@ -98,7 +112,7 @@ impl<R: AnswerReader> Decoder<R> {
             && !rest.trim_ascii().is_empty()
             && !self.reader.is_closed()
         {
-            match self.reader.event(rest.trim_ascii(), out) {
+            match read(&mut self.reader, &mut self.repair, rest.trim_ascii(), out) {
                 // Half an event is no malformed one: it was cut.
                 Err(DecodeError::Malformed(_)) if self.is_finished() => {}
                 Err(DecodeError::Malformed(_)) => return Err(DecodeError::Cut),
@@ -116,7 +130,13 @@ impl<R: AnswerReader> Decoder<R> {
 
     /// Takes a whole answer that was not streamed.
     pub(in crate::models) fn whole(&mut self, body: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
-        self.reader.whole(body, out)?;
+        match self.reader.whole(body, out) {
+            Err(DecodeError::Malformed(why)) => match repaired(&String::from_utf8_lossy(body)) {
+                repaired if repaired.as_bytes() == body => return Err(DecodeError::Malformed(why)),
+                repaired => self.reader.whole(repaired.as_bytes(), out)?,
+            },
+            read => read?,
+        }
         if self.reader.is_closed() { Ok(()) } else { self.reader.close(out) }
     }
 

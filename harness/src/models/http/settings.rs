@@ -38,6 +38,7 @@ const NOT_SENT: &[&str] = &[
     "http_client",
     "include_response_headers",
     "location",
+    "max_answer_bytes",
     "max_concurrent_calls",
     "max_retries",
     "metadata",

@@ -13,7 +13,7 @@ pub(crate) struct EventTooLong;
 /// Collects lines and events. Only `data` fields matter here; comments and other fields are passed over.
 #[derive(Debug, Default)]
 pub(crate) struct EventCutter {
-    /// Each line is a payload of its own, as in NDJSON.
+    /// Each line is a payload of its own, as in NDJSON. Proxies write comments between lines, too.
     bare_lines: bool,
     line: Vec<u8>,
     data: Vec<u8>,
@@ -50,7 +50,7 @@ impl EventCutter {
     /// What stands in an event that the end of the stream left open.
     pub(in crate::models) fn rest(&mut self) -> Option<Vec<u8>> {
         if self.bare_lines {
-            return Some(std::mem::take(&mut self.line)).filter(|line| !line.is_empty());
+            return Some(std::mem::take(&mut self.line)).filter(|line| !line.is_empty() && !line.starts_with(b":"));
         }
         let mut rest = None;
         let line: Result<(), EventTooLong> = self.end_line(&mut |_: &[u8]| Ok(()));
@@ -74,7 +74,7 @@ impl EventCutter {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         }
         if self.bare_lines {
-            let outcome = if line.is_empty() { Ok(()) } else { sink(line) };
+            let outcome = if line.is_empty() || line.starts_with(b":") { Ok(()) } else { sink(line) };
             self.line.clear();
             return outcome;
         }
@@ -127,7 +127,7 @@ mod tests {
     fn lines_can_be_payloads_themselves() {
         let mut cutter = EventCutter::of_lines();
         let mut lines = Vec::new();
-        for piece in ["{1", "}\r\n\n{2}\nda", "ta: x"] {
+        for piece in ["{1", "}\r\n\n: ping\n{2}\nda", "ta: x"] {
             let kept: Result<(), EventTooLong> = cutter.push(piece.as_bytes(), |line| {
                 lines.push(String::from_utf8_lossy(line).into_owned());
                 Ok(())

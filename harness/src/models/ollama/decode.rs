@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use super::PROVIDER;
 use crate::messages::UsageMetadata;
-use crate::models::http::{AnswerReader, CallPieces, Chunks, DecodeError, Ending, Refused, ThinkSplitter, add_reasoning, says_something};
+use crate::models::http::{
+    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Refused, ThinkSplitter, add_reasoning, count, lenient, says_something,
+};
 
 /// More calls than this in one answer are a fault of the server's.
 const MOST_CALLS: u32 = 1024;
@@ -13,17 +15,17 @@ const MOST_CALLS: u32 = 1024;
 /// A line of a stream, or a whole answer.
 #[derive(Debug, Deserialize)]
 struct Line {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     model: Option<String>,
     #[serde(default)]
     message: Option<Said>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     done: Option<bool>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     done_reason: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     prompt_eval_count: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     eval_count: Option<u64>,
 }
 

@@ -6,20 +6,21 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use crate::messages::UsageMetadata;
+use crate::models::http::{count, count_of, lenient};
 
 /// An event of a stream, or a whole answer that was not streamed.
 #[derive(Debug, Deserialize)]
 pub(super) struct Event {
     #[serde(default)]
     pub(super) choices: Option<Vec<Choice>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) usage: Option<Usage>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) model: Option<String>,
     #[serde(default)]
     error: Option<IgnoredAny>,
     /// `error` in the flat error form of some servers.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     object: Option<String>,
 }
 
@@ -32,14 +33,14 @@ impl Event {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Choice {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) index: Option<u64>,
     #[serde(default)]
     pub(super) delta: Option<Delta>,
     /// In answers that are not streamed.
     #[serde(default)]
     pub(super) message: Option<Delta>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) finish_reason: Option<String>,
 }
 
@@ -75,7 +76,7 @@ struct Part {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct CallDelta {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) index: Option<u64>,
     #[serde(default)]
     pub(super) id: Option<String>,
@@ -166,37 +167,37 @@ impl FunctionDelta {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Usage {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     prompt_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     completion_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     total_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     prompt_tokens_details: Option<Map<String, Value>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     completion_tokens_details: Option<Map<String, Value>>,
     /// A spelling of the cached part.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     prompt_cache_hit_tokens: Option<u64>,
 }
 
 impl From<Usage> for UsageMetadata {
     fn from(usage: Usage) -> Self {
         let (input, output) = (usage.prompt_tokens.unwrap_or(0), usage.completion_tokens.unwrap_or(0));
-        let count = |details: &Option<Map<String, Value>>, key: &str| details.as_ref()?.get(key)?.as_u64();
+        let part = |details: &Option<Map<String, Value>>, key: &str| count_of(details.as_ref()?.get(key)?);
         let parts = |parts: &[(&str, Option<u64>)]| {
             parts.iter().filter_map(|(name, count)| Some(((*name).to_owned(), Value::from((*count)?)))).collect::<Map<_, _>>()
         };
-        let cached = count(&usage.prompt_tokens_details, "cached_tokens").or(usage.prompt_cache_hit_tokens);
+        let cached = part(&usage.prompt_tokens_details, "cached_tokens").or(usage.prompt_cache_hit_tokens);
         Self {
             input_tokens: input,
             output_tokens: output,
             total_tokens: usage.total_tokens.unwrap_or_else(|| input.saturating_add(output)),
-            input_token_details: parts(&[("audio", count(&usage.prompt_tokens_details, "audio_tokens")), ("cache_read", cached)]),
+            input_token_details: parts(&[("audio", part(&usage.prompt_tokens_details, "audio_tokens")), ("cache_read", cached)]),
             output_token_details: parts(&[
-                ("audio", count(&usage.completion_tokens_details, "audio_tokens")),
-                ("reasoning", count(&usage.completion_tokens_details, "reasoning_tokens")),
+                ("audio", part(&usage.completion_tokens_details, "audio_tokens")),
+                ("reasoning", part(&usage.completion_tokens_details, "reasoning_tokens")),
             ]),
         }
     }

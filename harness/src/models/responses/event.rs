@@ -4,14 +4,15 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::messages::UsageMetadata;
+use crate::models::http::{count, count_of, lenient};
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Event {
     #[serde(rename = "type", default)]
     pub(super) kind: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) output_index: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) summary_index: Option<u64>,
     #[serde(default)]
     pub(super) delta: Option<Value>,
@@ -30,15 +31,15 @@ impl Event {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Response {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) model: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) status: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) incomplete_details: Option<Map<String, Value>>,
     #[serde(default)]
     pub(super) error: Option<Value>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) usage: Option<Usage>,
     #[serde(default)]
     pub(super) output: Option<Vec<Value>>,
@@ -46,15 +47,15 @@ pub(super) struct Response {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Usage {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     input_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     output_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     total_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     input_tokens_details: Option<Map<String, Value>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient")]
     output_tokens_details: Option<Map<String, Value>>,
 }
 
@@ -62,7 +63,7 @@ impl From<Usage> for UsageMetadata {
     fn from(usage: Usage) -> Self {
         let (input, output) = (usage.input_tokens.unwrap_or(0), usage.output_tokens.unwrap_or(0));
         let part = |name: &str, details: Option<Map<String, Value>>, key: &str| {
-            let count = details.and_then(|details| details.get(key)?.as_u64());
+            let count = details.and_then(|details| count_of(details.get(key)?));
             count.map(|count| (name.to_owned(), Value::from(count))).into_iter().collect()
         };
         Self {

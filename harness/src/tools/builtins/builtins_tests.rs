@@ -151,6 +151,17 @@ async fn a_text_that_is_not_there_is_not_replaced_and_an_empty_one_changes_nothi
 }
 
 #[tokio::test]
+async fn an_empty_text_is_replaced_in_no_missing_file() {
+    let bench = bench();
+    for (path, why) in [("/mnt/user-data/workspace/missing", "missing"), ("/mnt/user-data/workspace", "workspace")] {
+        for new in ["y", ""] {
+            let error = bench.call("str_replace", json!({ "path": path, "old_str": "", "new_str": new })).await.unwrap_err();
+            assert!(error.starts_with("Error:") && error.contains(why), "{path}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn mounted_folders_are_read_and_written_where_that_is_allowed() {
     let host = tempfile::tempdir().unwrap();
     for name in ["data", "shared"] {

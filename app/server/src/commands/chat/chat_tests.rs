@@ -126,6 +126,19 @@ async fn a_person_is_asked_about_a_call_and_it_is_made_after_a_yes_alone() {
 }
 
 #[tokio::test]
+async fn a_line_that_decides_nothing_is_asked_again() {
+    let call = "[[tool:write_todos {\"todos\": []}]] then say over";
+    let (code, printed) = read(&[call, "yes please", "YES"], &args(&[]), true).await;
+    assert_eq!(code, ExitCode::SUCCESS, "{printed}");
+    assert!(printed.contains("not understood: \"yes please\" is no decision") && printed.contains("over\n"), "{printed}");
+    assert_eq!((printed.matches("allow it?").count(), printed.contains("denied by")), (2, false), "{printed}");
+    let edit =
+        r#"{"type": "edit", "edited_action": {"name": "write_todos", "args": {"todos": [{"content": "rest", "status": "pending"}]}}}"#;
+    let (_, printed) = read(&[call, edit], &args(&[]), true).await;
+    assert!(printed.contains("the user changed this call") && printed.contains("over\n"), "{printed}");
+}
+
+#[tokio::test]
 async fn a_question_stays_open_until_it_is_answered_from_wherever_one_comes_back() {
     let client = client();
     let on = |thread| ChatArgs { thread: Some(ThreadId::parse(thread).unwrap()), ..args(&[]) };

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::ProviderProbe;
 use super::report::{Finding, Verdict};
-use crate::config::{Exposure, Settings};
+use crate::config::{Exposure, Settings, missing_classes};
 use crate::listener::{BACKLOG, ListenError, cap_warning, listen};
 use crate::open_files::{FEW_OPEN_FILES, low_warning};
 
@@ -76,6 +76,12 @@ pub(super) fn models(config: &AppConfig, probe: Option<&dyn ProviderProbe>) -> V
         findings.push(Finding::fail(subject, "not one can be used", mend));
     }
     findings
+}
+
+/// What is named under `use` and not there; models have findings of their own.
+pub(super) fn classes(config: &AppConfig) -> Vec<Finding> {
+    let missing = missing_classes(config).into_iter().filter(|missing| missing.section != "models");
+    missing.map(|missing| Finding::warn(missing.section, missing.found, "name one that docs/ and `deerflow config example` show")).collect()
 }
 
 pub(super) fn acp_agents(config: &AppConfig, environment: &Environment) -> Vec<Finding> {
