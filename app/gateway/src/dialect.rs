@@ -36,11 +36,12 @@ impl Dialect {
         }
     }
 
-    /// The caching rule of event streams.
+    /// `Cache-Control` of answers that are sent piece by piece. `no-transform` keeps proxies, such as the one in DeerFlow's web
+    /// UI, from compressing them: a compressor holds back every piece until the answer ends.
     pub fn cache_control(self) -> &'static str {
         match self {
-            Self::DeerFlow => "no-cache",
-            Self::Platform => "no-store",
+            Self::DeerFlow => "no-cache, no-transform",
+            Self::Platform => "no-store, no-transform",
         }
     }
 

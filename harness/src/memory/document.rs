@@ -4,6 +4,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::ids::ThreadId;
+
 /// The status of a fact that nobody may act on before the user has seen it.
 pub const QUARANTINED: &str = "quarantined";
 
@@ -97,14 +99,50 @@ pub struct Fact {
     pub extra: Map<String, Value>,
 }
 
-/// Where a fact comes from: a thread's id, or `{"type": "manual"}`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct FactSource(pub Value);
+/// Origin of a fact: the id of the thread that it was learned in, or a word such as `manual`.
+///
+/// It is always written as a text, which is all that DeerFlow's web UI takes. The objects that other versions wrote
+/// (`{"type": "manual"}`, `{"type": "conversation", "threadId": ".."}`) are read as their texts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Value")]
+pub struct FactSource(String);
+
+impl FactSource {
+    const MANUAL: &str = "manual";
+    const UNKNOWN: &str = "unknown";
+
+    /// A fact that the user told outright.
+    pub fn manual() -> Self {
+        Self(Self::MANUAL.to_owned())
+    }
+
+    /// A fact that was learned in this thread.
+    pub fn thread(thread: &ThreadId) -> Self {
+        Self(thread.to_string())
+    }
+
+    /// The text that clients see.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<Value> for FactSource {
+    fn from(value: Value) -> Self {
+        let field = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let thread = field("threadId");
+        let text = match field("type") {
+            Some("conversation") => thread.or(Some("conversation")),
+            Some(kind) => Some(kind),
+            None => thread.or(value.as_str()),
+        };
+        Self(text.unwrap_or(Self::UNKNOWN).to_owned())
+    }
+}
 
 impl Default for FactSource {
     fn default() -> Self {
-        Self("unknown".into())
+        Self(Self::UNKNOWN.to_owned())
     }
 }
 
@@ -159,11 +197,40 @@ impl Fact {
 
     /// Whether the user told it outright.
     pub fn is_manual(&self) -> bool {
-        self.source.0.get("type").is_some_and(|kind| kind == "manual")
+        self.source.0 == FactSource::MANUAL
     }
 }
 
 /// A text without what does not tell it from another.
 pub(super) fn folded(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn sources_of_other_versions_are_read_as_their_texts() {
+        for (stored, text) in [
+            (json!("manual"), "manual"),
+            (json!("t1"), "t1"),
+            (json!({ "type": "manual" }), "manual"),
+            (json!({ "type": "manual", "threadId": null }), "manual"),
+            (json!({ "type": "conversation", "threadId": "t1" }), "t1"),
+            (json!({ "type": "conversation" }), "conversation"),
+            (json!({ "type": "consolidation", "threadId": "t1" }), "consolidation"),
+            (json!({ "threadId": "t1" }), "t1"),
+            (json!({}), "unknown"),
+            (json!(null), "unknown"),
+            (json!(7), "unknown"),
+        ] {
+            let fact = json!({ "content": "c", "source": stored });
+            let fact: Fact = serde_json::from_value(fact).expect("a fact");
+            assert_eq!((fact.source.as_str(), &json!(fact)["source"]), (text, &json!(text)), "{stored}");
+            assert_eq!(fact.is_manual(), text == "manual");
+        }
+    }
 }

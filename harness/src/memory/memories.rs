@@ -97,7 +97,7 @@ impl Memories {
             category: category.to_owned(),
             confidence,
             created_at: iso_z(self.clock.now()),
-            source: FactSource(serde_json::json!({ "type": "manual" })),
+            source: FactSource::manual(),
             source_error: None,
             status: None,
             updated_at: None,

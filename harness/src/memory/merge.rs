@@ -60,7 +60,7 @@ pub fn merge(
             category: CATEGORIES.iter().find(|known| **known == new.category).unwrap_or(&"context").to_string(),
             confidence: new.confidence.min(1.0),
             created_at: iso_z(now),
-            source: FactSource(thread.as_str().into()),
+            source: FactSource::thread(thread),
             source_error: wrong.filter(|wrong| !dialogue.comes_from_tools(wrong, "")),
             status: (!is_told(new)).then(|| QUARANTINED.to_owned()),
             updated_at: None,

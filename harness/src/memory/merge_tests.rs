@@ -36,7 +36,7 @@ fn sure_facts_are_added_once_whatever_their_case() {
         vec![fact(" Lives in Bergen ", 0.9, "user"), fact("lives  in bergen", 0.9, "user"), fact("unsure", 0.6, "user")],
     );
     assert_eq!(contents(&document), ["Lives in Bergen"]);
-    assert_eq!((document.facts[0].source.0.as_str(), document.facts[0].is_trusted()), (Some("t1"), true));
+    assert_eq!((document.facts[0].source.as_str(), document.facts[0].is_trusted()), ("t1", true));
     assert!(document.facts[0].id.starts_with("fact_") && !document.last_updated.is_empty());
     assert_eq!(
         merged(&document, &learned(vec![fact("LIVES IN BERGEN", 0.9, "user")]), &Dialogue::default(), &MemoryRules::default()),
@@ -96,7 +96,7 @@ fn a_strangers_word_takes_nothing_away_and_nobody_takes_what_the_user_told_outri
     };
     assert_eq!(contents(&after("tool", &document)), ["Lives in Bergen", "Moved to Paris"]);
     assert_eq!(contents(&after("user", &document)), ["Moved to Paris"]);
-    document.facts[0].source = FactSource(json!({"type": "manual"}));
+    document.facts[0].source = FactSource::manual();
     assert_eq!(contents(&after("user", &document)), ["Lives in Bergen", "Moved to Paris"]);
     let rules = MemoryRules { max_facts: 1, ..MemoryRules::default() };
     document.facts[0].confidence = 0.5;

@@ -13,8 +13,10 @@ use crate::models::{AsideModels, Asker, Question, visible};
 use crate::runtime::agent::RunContext;
 use crate::state::{StateUpdate, ThreadState};
 
-/// The most characters of a title that is cut from the question.
+/// The most characters of the question in a title.
 const MAX_LOCAL_CHARS: usize = 50;
+/// End of a title that does not hold the whole question. DeerFlow's end-to-end suite compares titles with these dots.
+const ELLIPSIS: &str = "...";
 /// The title of a conversation that began without text.
 const NO_TEXT: &str = "New Conversation";
 
@@ -87,7 +89,7 @@ impl TitleMiddleware {
 
     /// One line without quotes, at most as long as titles are.
     fn normalized(&self, answer: &str) -> String {
-        let line = answer.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = one_line(answer);
         let bare = line.trim_matches(|letter| matches!(letter, '"' | '\'' | '`' | '“' | '”' | '„' | '«' | '»' | ' '));
         bare.chars().take(self.max_chars).collect::<String>().trim_end().to_owned()
     }
@@ -98,17 +100,18 @@ impl TitleMiddleware {
         (users.next().is_none() && answers > 0).then(|| self.cut(&user_text(first)))
     }
 
+    /// The question, or its first 50 characters and an ellipsis. The whole has at most `max_chars` characters. Blanks count as they
+    /// were written, so that the cut is where DeerFlow makes it, and the title is one line.
     fn cut(&self, text: &str) -> String {
-        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        if line.is_empty() {
-            return NO_TEXT.to_owned();
+        let short = self.max_chars.min(MAX_LOCAL_CHARS);
+        let is_whole = text.chars().nth(short).is_none();
+        let kept = if is_whole { short } else { short.min(self.max_chars.saturating_sub(ELLIPSIS.len())) };
+        let line = one_line(&text.chars().take(kept).collect::<String>());
+        match line.is_empty() {
+            true => NO_TEXT.to_owned(),
+            false if is_whole => line,
+            false => line + ELLIPSIS,
         }
-        let max_chars = self.max_chars.min(MAX_LOCAL_CHARS);
-        if line.chars().count() <= max_chars {
-            return line;
-        }
-        let short: String = line.chars().take(max_chars - 1).collect();
-        format!("{}…", short.trim_end())
     }
 
     fn update(&self, state: &ThreadState, more_answers: usize) -> StateUpdate {
@@ -119,6 +122,11 @@ impl TitleMiddleware {
         let title = self.title_of(state.messages(), answers);
         title.map(|title| StateUpdate::channel("title", title.into())).unwrap_or_default()
     }
+}
+
+/// The words of a text with single blanks between them.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl Default for TitleMiddleware {

@@ -22,7 +22,9 @@ async fn the_first_words_of_the_question_become_the_title() {
         ("  one two\nthree four five six ", "one two three four five six"),
         ("one two three four five six seven", "one two three four five six seven"),
         ("", "New Conversation"),
-        (&"ü".repeat(60), &format!("{}…", "ü".repeat(49))),
+        (" \n ", "New Conversation"),
+        (&"ü".repeat(50), &"ü".repeat(50)),
+        (&"ü".repeat(51), &format!("{}...", "ü".repeat(50))),
     ] {
         assert_eq!(title(vec![Message::human(text), Message::ai("a")]).await.as_deref(), Some(wanted));
     }
@@ -32,6 +34,24 @@ async fn the_first_words_of_the_question_become_the_title() {
         body.additional_kwargs.insert(kwargs::ORIGINAL_USER_CONTENT.to_owned(), json!("my words"));
     });
     assert_eq!(title(vec![framed, Message::ai("a")]).await.as_deref(), Some("my words"));
+}
+
+#[test]
+fn long_questions_are_cut_where_deerflow_cuts_them() {
+    let digits = "1234567890".repeat(7);
+    let of = |max_chars: u32, text: &str| {
+        let config: TitleConfig = serde_json::from_value(json!({ "max_chars": max_chars })).unwrap();
+        TitleMiddleware::new(&config).cut(text)
+    };
+    for (max_chars, kept) in [(200, 50), (60, 50), (53, 50), (52, 49), (50, 47), (10, 7)] {
+        assert_eq!(of(max_chars, &digits), format!("{}...", &digits[..kept]), "{max_chars}");
+        assert_eq!(of(max_chars, &digits[..10]), &digits[..10], "{max_chars}");
+    }
+    let blank_at_the_cut = format!("{} {}", &digits[..49], &digits[..9]);
+    assert_eq!(of(60, &blank_at_the_cut), format!("{}...", &digits[..49]));
+    let lines = format!("a\n\nb  {}", &digits);
+    assert_eq!(of(60, &lines), format!("a b {}...", &digits[..44]));
+    assert_eq!(of(60, &" ".repeat(60)), "New Conversation");
 }
 
 #[tokio::test]
@@ -63,7 +83,7 @@ async fn written(directive: &str) -> Option<String> {
 #[tokio::test]
 async fn a_model_writes_the_title_where_one_is_configured_and_the_question_helps_out() {
     assert_eq!(written("[[usage 1,1]] then say \"A\ntrip to Bergen\"").await.as_deref(), Some("A trip to Be"));
-    assert_eq!(written("[[error 500]]").await.as_deref(), Some("[[error 500…"));
+    assert_eq!(written("[[error 500]]").await.as_deref(), Some("[[error 5..."));
 }
 
 #[test]

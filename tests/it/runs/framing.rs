@@ -11,7 +11,7 @@ async fn the_headers_let_clients_find_the_run_and_keep_proxies_from_buffering() 
     let rig = Rig::start().await;
     let run = rig.say("then say x").await;
     assert_eq!(run.headers["content-type"], "text/event-stream; charset=utf-8");
-    assert_eq!(run.headers["cache-control"], "no-cache");
+    assert_eq!(run.headers["cache-control"], "no-cache, no-transform");
     assert_eq!(run.headers["x-accel-buffering"], "no");
     assert_eq!(run.headers["content-location"], format!("/api/threads/{}/runs/{}", run.thread, run.run));
     // Clients append this one to the address they were given, prefix included.

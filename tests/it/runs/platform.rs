@@ -33,7 +33,7 @@ async fn lines_end_with_both_characters_and_locations_have_no_prefix() {
     let location = headers["content-location"].to_str().expect("text");
     let run = location.strip_prefix(&format!("/threads/{thread}/runs/")).expect("a run's address");
     assert_eq!(headers["location"], format!("/threads/{thread}/runs/{run}/stream"));
-    assert_eq!(headers["cache-control"], "no-store");
+    assert_eq!(headers["cache-control"], "no-store, no-transform");
     let frames = stream.collect().await.expect("whole stream");
     for frame in &frames {
         let (event, data) = (frame.name(), frame.data.as_deref().expect("data"));

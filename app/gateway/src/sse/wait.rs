@@ -74,7 +74,11 @@ pub fn waiting_json(
     let mut heartbeat = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let body = Waiting { outcome: Some(outcome), heartbeat, guard, shutdown: Box::pin(shutdown.cancelled_owned()) };
-    let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
+        // A proxy that compresses would hold the heartbeats back.
+        (header::CACHE_CONTROL, HeaderValue::from_static(dialect.cache_control())),
+    ];
     let [content_location, location] = location;
     (headers, [content_location, location], Body::from_stream(body)).into_response()
 }

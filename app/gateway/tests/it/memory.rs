@@ -27,7 +27,7 @@ async fn facts_are_added_corrected_and_removed() {
     let gateway = Gateway::new();
     let memory = add(&gateway, "Likes tea").await;
     let fact = &memory["facts"][0];
-    assert_eq!((&fact["content"], &fact["source"]), (&json!("Likes tea"), &json!({ "type": "manual" })));
+    assert_eq!((&fact["content"], &fact["source"]), (&json!("Likes tea"), &json!("manual")));
     assert!(fact.get("status").is_none() && fact.get("sourceError").is_none(), "what is not there is left out: {fact}");
     let path = format!("/api/memory/facts/{}", fact["id"].as_str().unwrap());
     let changed = gateway.send("PATCH", &path, Some(json!({ "content": "Likes coffee" }))).await.json();
@@ -52,6 +52,42 @@ async fn an_export_is_imported_and_everything_is_forgotten() {
     let twins = json!({ "facts": [{ "content": "a" }, { "content": "b" }] });
     let twins = gateway.post("/api/memory/import", twins).await.json();
     assert_ne!(twins["facts"][0]["id"], twins["facts"][1]["id"]);
+}
+
+/// What DeerFlow's web UI asks of a file before it offers to import it.
+fn assert_importable_in_the_ui(memory: &Value) {
+    let texts = |value: &Value, keys: &[&str]| keys.iter().all(|key| value[key].is_string());
+    assert!(texts(memory, &["version", "lastUpdated"]), "{memory}");
+    for note in ["workContext", "personalContext", "topOfMind"] {
+        assert!(texts(&memory["user"][note], &["summary", "updatedAt"]), "{memory}");
+    }
+    for note in ["recentMonths", "earlierContext", "longTermBackground"] {
+        assert!(texts(&memory["history"][note], &["summary", "updatedAt"]), "{memory}");
+    }
+    for fact in memory["facts"].as_array().expect("a list") {
+        assert!(texts(fact, &["id", "content", "category", "createdAt", "source"]) && fact["confidence"].is_number(), "{fact}");
+    }
+}
+
+#[tokio::test]
+async fn an_export_passes_the_ui_s_check_and_imports_unchanged() {
+    let gateway = Gateway::new();
+    add(&gateway, "Likes tea").await;
+    let facts = json!({ "facts": [
+        { "content": "told", "source": { "type": "manual" } },
+        { "content": "learned", "source": { "type": "conversation", "threadId": "t1" } },
+        { "content": "of another version", "source": "t2" },
+        { "content": "of nobody" },
+    ] });
+    assert_eq!(gateway.post("/api/memory/import", facts).await.code(), 200);
+    let exported = gateway.get("/api/memory/export").await.json();
+    assert_importable_in_the_ui(&exported);
+    let sources: Vec<&str> = exported["facts"].as_array().expect("a list").iter().filter_map(|fact| fact["source"].as_str()).collect();
+    assert_eq!(sources, ["manual", "t1", "t2", "unknown"]);
+    assert_eq!(gateway.send("DELETE", "/api/memory", None).await.code(), 200);
+    let imported = gateway.post("/api/memory/import", exported.clone()).await.json();
+    assert_importable_in_the_ui(&imported);
+    assert_eq!((&imported["facts"], &imported["user"]), (&exported["facts"], &exported["user"]));
 }
 
 #[tokio::test]

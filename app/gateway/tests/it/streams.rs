@@ -28,7 +28,7 @@ async fn deerflow_s_stream_has_its_headers_line_ends_and_ids() {
     assert!(place.starts_with(&format!("/api/threads/{thread}/runs/")), "{place}");
     for (name, value) in [
         ("content-type", "text/event-stream; charset=utf-8"),
-        ("cache-control", "no-cache"),
+        ("cache-control", "no-cache, no-transform"),
         ("connection", "keep-alive"),
         ("x-accel-buffering", "no"),
         ("location", &*format!("{}/stream", place.strip_prefix("/api").expect("a prefix"))),
@@ -48,7 +48,7 @@ async fn the_platform_s_stream_has_ids_only_when_resumable() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let plain = gateway.post(&format!("/threads/{thread}/runs/stream"), saying("say hi")).await;
-    assert_eq!(plain.header("cache-control"), "no-store");
+    assert_eq!(plain.header("cache-control"), "no-store, no-transform");
     assert!(!plain.text().contains("id: ") && plain.text().contains("\r\n\r\n"));
     assert_eq!(plain.text().matches('\n').count(), plain.text().matches("\r\n").count());
     let resumable =
@@ -58,6 +58,41 @@ async fn the_platform_s_stream_has_ids_only_when_resumable() {
     assert_eq!(failed.code(), 200);
     assert_eq!(failed.events()[failed.events().len() - 2..], ["error", "end"]);
     assert!(failed.text().contains("boom"));
+}
+
+#[tokio::test]
+async fn no_proxy_may_transform_what_is_sent_piece_by_piece() {
+    let gateway = Gateway::new();
+    let asks_events = [("accept", "text/event-stream")];
+    for (prefix, wanted) in
+        [("/api", "no-cache, no-transform"), ("/api/langgraph", "no-cache, no-transform"), ("", "no-store, no-transform")]
+    {
+        let thread = gateway.thread().await;
+        let threads = format!("{prefix}/threads/{thread}");
+        let made = gateway.post(&format!("{threads}/runs/stream"), saying("say hi")).await;
+        let run = format!("{threads}/runs/{}", made.header("content-location").rsplit('/').next().expect("an id"));
+        let mut answers = vec![
+            ("stream", made),
+            ("stateless stream", gateway.post(&format!("{prefix}/runs/stream"), saying("say hi")).await),
+            ("wait", gateway.post(&format!("{threads}/runs/wait"), saying("say hi")).await),
+            ("stateless wait", gateway.post(&format!("{prefix}/runs/wait"), saying("say hi")).await),
+            ("follow", gateway.get(&format!("{run}/stream")).await),
+            ("join", gateway.get(&format!("{run}/join")).await),
+            ("join for events", gateway.raw("GET", &format!("{run}/join"), "", &asks_events).await),
+        ];
+        if prefix.is_empty() {
+            let cursorless = gateway.open("GET", &format!("{threads}/stream"), "", &[]).await;
+            assert_eq!(cursorless.headers()["cache-control"], wanted, "thread stream");
+            let gone = format!("{threads}/runs/{GONE}/stream");
+            answers.push(("follow nothing", gateway.get(&gone).await));
+        }
+        for (what, answer) in &answers {
+            assert_eq!((answer.code(), answer.header("cache-control")), (200, wanted), "{prefix} {what}");
+            if answer.header("content-type").starts_with("text/event-stream") {
+                assert_eq!((answer.header("x-accel-buffering"), answer.header("connection")), ("no", "keep-alive"), "{prefix} {what}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

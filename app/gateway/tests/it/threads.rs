@@ -149,6 +149,35 @@ async fn history_is_shaped_for_its_reader() {
 }
 
 #[tokio::test]
+async fn the_newest_history_entry_keeps_what_the_ui_shows() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    gateway.post(&format!("/api/threads/{thread}/runs/wait"), saying("say a")).await;
+    let mut shown = json!({
+        "title": "T",
+        "artifacts": ["/mnt/user-data/outputs/a.md"],
+        "todos": [{ "content": "one", "status": "in_progress" }],
+    });
+    let update = gateway.post(&format!("/api/threads/{thread}/state"), json!({ "values": shown })).await;
+    assert_eq!(update.code(), 200, "{}", update.text());
+    let goal = gateway.send("PUT", &format!("/api/threads/{thread}/goal"), Some(json!({ "objective": "all done" }))).await.json();
+    shown["goal"] = goal["goal"].clone();
+    let picked = |values: &Value| json!({ "title": values["title"], "artifacts": values["artifacts"], "todos": values["todos"], "goal": values["goal"] });
+    for prefix in ["/api", "/api/langgraph", ""] {
+        let entries = gateway.post(&format!("{prefix}/threads/{thread}/history"), json!({ "limit": 2 })).await.json();
+        assert_eq!(picked(&entries[0]["values"]), shown, "{prefix}");
+        assert!(entries[0]["values"]["messages"].is_array(), "{prefix}");
+        let state = gateway.get(&format!("{prefix}/threads/{thread}/state")).await.json();
+        assert_eq!(picked(&state["values"]), shown, "{prefix}");
+    }
+    let older = gateway.post(&format!("/api/threads/{thread}/history"), json!({ "limit": 2 })).await.json()[1]["values"].clone();
+    assert_eq!((older.get("todos"), older.get("artifacts"), older.get("goal")), (None, None, None), "once is enough");
+    gateway.send("DELETE", &format!("/api/threads/{thread}/goal"), None).await;
+    let cleared = gateway.post(&format!("/api/threads/{thread}/history"), json!({ "limit": 1 })).await.json()[0]["values"].clone();
+    assert_eq!(cleared["goal"], Value::Null);
+}
+
+#[tokio::test]
 async fn a_state_update_renames_replaces_and_forks() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;

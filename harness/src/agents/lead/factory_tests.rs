@@ -54,7 +54,7 @@ async fn a_conversation_is_stamped_and_named() {
     assert_eq!((human.id.as_deref(), human.name.as_deref()), (Some("h0"), Some("user-input")));
     assert_eq!(human.additional_kwargs["run_id"], "run");
     assert_eq!(human.additional_kwargs["timestamp"], "2027-01-15T08:00:00.000000+00:00");
-    assert_eq!(said.state().title(), Some("what is the capital of the old kingdom of France,…"));
+    assert_eq!(said.state().title(), Some("what is the capital of the old kingdom of France,..."));
     assert_eq!(said.state().channel("thread_data").unwrap()["uploads_path"], "/mnt/user-data/uploads");
     assert_eq!(said.nodes(), ["ThreadDataMiddleware.before_agent", "model", "TitleMiddleware.after_model"]);
     assert_eq!(said.steps().iter().filter(|step| step.checkpoint).count(), 1);

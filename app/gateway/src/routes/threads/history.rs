@@ -103,11 +103,16 @@ async fn history(state: &GatewayState, thread: &ThreadId, query: HistoryQuery, f
     Ok(Json(Value::Array(entries)).into_response())
 }
 
+/// Channels in every entry of DeerFlow's history.
+const ENTRY_CHANNELS: &[&str] = &["title", "thread_data"];
+/// Channels in its first entry besides. The web UI takes that entry as the thread's state after a reload and after each run.
+const FIRST_ENTRY_CHANNELS: &[&str] = &["artifacts", "todos", "goal", "background_tasks"];
+
 /// DeerFlow's history carries messages in its first entry only: the web UI's transcript, compacted messages included.
 async fn deerflow_entry(state: &GatewayState, snapshot: &Snapshot, first: bool, moment: Moment) -> Result<Value, ApiError> {
     let channels = snapshot.state.channels();
-    let kept = ["title", "thread_data"].into_iter().filter_map(|name| Some((name.to_owned(), channels.get(name)?.clone())));
-    let mut values: Map<String, Value> = kept.collect();
+    let names = ENTRY_CHANNELS.iter().chain(if first { FIRST_ENTRY_CHANNELS } else { &[] });
+    let mut values: Map<String, Value> = names.filter_map(|&name| Some((name.to_owned(), channels.get(name)?.clone()))).collect();
     if first {
         values.insert("messages".to_owned(), messages(state, snapshot, moment, Dialect::DeerFlow).await?.into());
     }
