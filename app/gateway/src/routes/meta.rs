@@ -15,7 +15,7 @@ use super::{Answer, App, Reply};
 use crate::access::is_admin;
 use crate::error::ApiError;
 use crate::extract::Query;
-use crate::health::{PATIENCE, Verdict, findings_json, verdict};
+use crate::health::{PATIENCE, Verdict, findings_json, reason, verdict};
 
 /// How deployments know this server.
 const SERVICE: &str = "deer-flow-gateway";
@@ -54,7 +54,11 @@ pub(crate) async fn ready(State(state): App) -> Response {
         Verdict::Degraded => (StatusCode::OK, "degraded"),
         Verdict::NotReady => (StatusCode::SERVICE_UNAVAILABLE, "not ready"),
     };
-    (code, Json(json!({ "status": status, "service": SERVICE, "checks": findings_json(&findings) }))).into_response()
+    let mut body = json!({ "status": status, "service": SERVICE, "checks": findings_json(&findings) });
+    if let Some(reason) = reason(&findings) {
+        body["reason"] = reason.into();
+    }
+    (code, Json(body)).into_response()
 }
 
 /// How `GET /metrics` answers.
