@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use deerflow_tests::gateway::{GatewayOptions, deerflow_binary};
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, body, config, text, until};
+use crate::rig::{Answer, Rig, body, config, text, until};
 
 /// Bytes of the disk, and what is kept of it in reserve.
 const DISK_MIB: u64 = 80;
@@ -117,6 +118,11 @@ async fn a_full_disk_takes_deletes_and_ends_and_recovers() {
     assert!(text(&create().await.refusal(507)).contains("disk full"));
     until_ready(&rig, 503, Some("disk full")).await;
     assert_eq!(allocated(&reserve), 0);
+
+    let form = "--x\r\nContent-Disposition: form-data; name=\"files\"; filename=\"a.txt\"\r\n\r\nhello\r\n--x--\r\n";
+    let upload = rig.request(Method::POST, &format!("/api/threads/{thread}/uploads"));
+    let upload = upload.header("content-type", "multipart/form-data; boundary=x").body(form);
+    assert!(text(&Answer::of(upload).await.refusal(507)).contains("disk full"));
 
     // What was accepted ends, and what frees space is taken.
     rig.model.release();

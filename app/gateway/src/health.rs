@@ -12,8 +12,10 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use crate::error::ApiError;
+
 /// How long a part may take to answer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Who asks again within this gets the same findings: probes are no load.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -58,6 +60,11 @@ pub(crate) fn verdict(findings: &[Finding]) -> Verdict {
     }
 }
 
+/// What was found out about one part.
+pub(crate) fn of_part(findings: &[Finding], name: &str) -> Vec<Finding> {
+    findings.iter().filter(|finding| finding.name == name).cloned().collect()
+}
+
 /// The reason of a verdict that no run can be taken, where one is known.
 pub(crate) fn reason(findings: &[Finding]) -> Option<String> {
     findings.iter().filter(|finding| finding.essential).find_map(|finding| match finding.condition {
@@ -97,6 +104,12 @@ impl Health {
     /// Asks these probes too. Each of them is essential: without it no run can be taken.
     pub fn new(probes: Vec<Arc<dyn ReadinessProbe>>) -> Self {
         Self { last: Mutex::default(), probes: probes.into_iter().map(Trial::new).collect() }
+    }
+
+    /// Refuses what would store something new while space is low.
+    pub(crate) fn require_space(&self) -> Result<(), ApiError> {
+        let is_short = self.probes.iter().any(|trial| trial.probe.is_short_of_space());
+        if is_short { Err(ApiError::NotWritable(NotReady::DiskFull.to_string())) } else { Ok(()) }
     }
 
     /// Asks the database, the stream bridge, the lease of this process and the probes, or gives what was found a moment ago.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deerflow_domain::readiness::NotReady;
@@ -43,7 +44,8 @@ pub(crate) struct DiskWatch {
     reserve: Arc<Mutex<Reserve>>,
     size: u64,
     whole: bool,
-    low: bool,
+    /// Others read it.
+    low: Arc<AtomicBool>,
     gone: Option<NotReady>,
     next_attempt: Instant,
     pause: Duration,
@@ -75,7 +77,7 @@ impl DiskWatch {
             reserve: Arc::new(Mutex::new(reserve)),
             size,
             whole: held >= size,
-            low,
+            low: Arc::new(AtomicBool::new(low)),
             gone: None,
             next_attempt: now + PAUSE,
             pause: PAUSE,
@@ -111,7 +113,7 @@ impl DiskWatch {
 
     /// Decides whether a write may go on.
     pub(crate) fn admit(&self, class: Class) -> Result<(), Fault> {
-        if !self.low {
+        if !self.is_low() {
             return Ok(());
         }
         let free = self.reserve.lock().free().unwrap_or(0);
@@ -120,12 +122,17 @@ impl DiskWatch {
 
     /// Tells whether space is low.
     pub(crate) fn is_low(&self) -> bool {
-        self.low
+        self.low.load(Ordering::Relaxed)
+    }
+
+    /// The flag that [`DiskWatch::is_low`] tells, for other tasks.
+    pub(crate) fn low_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.low)
     }
 
     /// The next moment at which [`DiskWatch::recover`] does something.
     pub(crate) fn next_attempt(&self) -> Option<Instant> {
-        (self.low || !self.whole).then_some(self.next_attempt)
+        (self.is_low() || !self.whole).then_some(self.next_attempt)
     }
 
     /// Takes the reserve again, or more of it, where there is space for it.
@@ -144,17 +151,17 @@ impl DiskWatch {
         });
         match taken.await {
             Ok(Some(held)) => {
-                if self.low {
+                if self.is_low() {
                     tracing::warn!(reserve_bytes = held, "the disk has space again: everything is taken again");
                     self.recovered_at = Some(Instant::now());
                 }
-                self.low = false;
+                self.low.store(false, Ordering::Relaxed);
                 self.whole = held >= self.size;
             }
             Ok(None) => {}
             Err(error) => tracing::debug!(%error, "the disk reserve cannot be taken yet"),
         }
-        self.next_attempt = Instant::now() + if self.low { self.pause } else { GROW_EVERY };
+        self.next_attempt = Instant::now() + if self.is_low() { self.pause } else { GROW_EVERY };
     }
 
     /// Finds out whether a write failed for want of space, and releases the reserve in that case.
@@ -182,7 +189,7 @@ impl DiskWatch {
                     tracing::debug!(%error, "the log of the database is not written back yet");
                 }
             }
-            Cause::Fault(Fault::Full(_)) if !self.low => {
+            Cause::Fault(Fault::Full(_)) if !self.is_low() => {
                 tracing::error!("the disk is full, and there is no reserve to release");
                 self.lower();
             }
@@ -195,7 +202,7 @@ impl DiskWatch {
         let soon = self.recovered_at.is_some_and(|at| at.elapsed() < SOON);
         self.pause = if soon { (self.pause * 2).min(LONGEST_PAUSE) } else { PAUSE };
         self.next_attempt = Instant::now() + self.pause;
-        self.low = true;
+        self.low.store(true, Ordering::Relaxed);
         self.whole = false;
     }
 

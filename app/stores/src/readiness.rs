@@ -46,6 +46,10 @@ impl ReadinessProbe for DatabaseReadiness {
         }
         Ok(())
     }
+
+    fn is_short_of_space(&self) -> bool {
+        self.db.writes().is_low()
+    }
 }
 
 struct Trial {

@@ -9,6 +9,7 @@ use harness::runtime::tasks::Tasks;
 use harness::testkit::{event, new_run};
 
 use super::*;
+use crate::error::Fault;
 use crate::{DatabaseConfig, JsonlRunEventStore, SqlRunStore};
 
 async fn open(directory: &Path, tasks: &Tasks) -> Database {
@@ -149,4 +150,43 @@ async fn nothing_is_journaled_into_a_removed_file() {
     std::fs::remove_dir_all(directory.path()).unwrap();
     assert_eq!(readiness.probe().await, Err(NotReady::Removed(StoredFile::JournalFolder)));
     journal.delete_thread(&ThreadId::parse("t1").unwrap()).await.unwrap_err();
+}
+
+mod postgres_tests {
+    use sqlx::{Connection, Executor, PgConnection};
+
+    use super::*;
+    use crate::{PlaceLimits, PostgresConfig};
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "needs DEERFLOW_TEST_POSTGRES_URL; make test-external runs it"]
+    async fn a_server_that_refuses_writes_is_not_ready() {
+        const SCHEMA: &str = "deerflow_readiness";
+        #[expect(clippy::disallowed_methods, reason = "tests have no configuration to ask")]
+        let url = std::env::var("DEERFLOW_TEST_POSTGRES_URL").unwrap();
+        let mut direct = PgConnection::connect(&url).await.unwrap();
+        direct.execute(sqlx::AssertSqlSafe(format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE"))).await.unwrap();
+        let config = PostgresConfig { url: url.into(), schema: Some(SCHEMA.to_owned()), max_connections: 1, exclusive: true };
+        let db = Database::open_postgres(&config, PlaceLimits::default()).await.unwrap();
+        for full in [false, true] {
+            db.writes().set_was_full(full);
+            assert_eq!(probe(&db).await, Ok(()));
+            assert!(!db.writes().was_full());
+        }
+        let set = async |value: &str| {
+            let sql = format!("SET SESSION CHARACTERISTICS AS TRANSACTION {value}");
+            db.reads().execute_unprepared(&sql).await.unwrap();
+        };
+        set("READ ONLY").await;
+        let refused = SqlRunStore::new(db.clone()).admit(new_run("r1", "t1")).await;
+        assert!(refusal(refused).contains("read-only"));
+        assert_eq!(probe(&db).await, Err(NotReady::DatabaseReadOnly));
+        set("READ WRITE").await;
+        assert_eq!(probe(&db).await, Ok(()));
+        let full = db.writes().run((), |_, ()| Box::pin(async { Err(TxError::Db(Fault::Full("no space".to_owned()))) }));
+        assert_eq!(full.await, Err::<(), _>(StoreError::NotWritable("no space".to_owned())));
+        assert!(DatabaseReadiness::new(db.clone(), "node-1").is_short_of_space());
+        assert_eq!(probe(&db).await, Ok(()));
+        assert!(!db.writes().is_low());
+    }
 }

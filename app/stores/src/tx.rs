@@ -127,6 +127,14 @@ impl Writes {
         }
     }
 
+    /// Tells whether creations are refused for want of space.
+    pub(crate) fn is_low(&self) -> bool {
+        match &self.way {
+            Way::Queue(queue) => queue.is_low(),
+            Way::Direct(_) => self.was_full(),
+        }
+    }
+
     /// Tells whether a write found no space and none that needs space has succeeded since.
     pub(crate) fn was_full(&self) -> bool {
         self.was_full.load(Ordering::Relaxed)

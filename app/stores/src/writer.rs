@@ -3,6 +3,8 @@
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -132,7 +134,10 @@ type Queued = (InLine, Box<dyn Job>);
 
 /// The way to the writer.
 #[derive(Debug, Clone)]
-pub(crate) struct WriteQueue(mpsc::Sender<Queued>);
+pub(crate) struct WriteQueue {
+    jobs: mpsc::Sender<Queued>,
+    low: Arc<AtomicBool>,
+}
 
 impl WriteQueue {
     /// Starts the writer. It ends when the last queue is dropped, or after the waiting work when `tasks` shuts down; `held` lives
@@ -145,12 +150,18 @@ impl WriteQueue {
         tasks: &Tasks,
     ) -> Self {
         let (sender, jobs) = mpsc::channel(QUEUE_LENGTH);
+        let low = disk.as_ref().map(DiskWatch::low_flag).unwrap_or_default();
         let writer = Writer { connection, reconnect, disk, is_broken: false, stop: tasks.token().clone() };
         tasks.spawn(TaskKind::Service, "sqlite writer", async move {
             writer.serve(jobs).await;
             drop(held);
         });
-        Self(sender)
+        Self { jobs: sender, low }
+    }
+
+    /// Tells whether creations are refused for want of space.
+    pub(crate) fn is_low(&self) -> bool {
+        self.low.load(Ordering::Relaxed)
     }
 
     /// Queues `work` and waits until it is committed or refused.
@@ -163,7 +174,7 @@ impl WriteQueue {
         let (caller, answer) = oneshot::channel();
         let closed = || TxError::Db(Fault::Unavailable("the store is shutting down".to_owned()));
         let queued: Queued = (InLine::new(), Box::new(Waiting { class, args, work, result: None, caller }));
-        self.0.send(queued).await.map_err(|_| closed())?;
+        self.jobs.send(queued).await.map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
     }
 }
