@@ -5,6 +5,7 @@ mod agents;
 mod bad_input;
 mod console;
 mod containers;
+mod disk;
 mod gateway_process;
 mod health;
 mod mcp;

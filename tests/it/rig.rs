@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use deerflow_tests::gateway::{AUTH_DISABLED, GatewayProcess};
+use deerflow_tests::gateway::{AUTH_DISABLED, GatewayOptions, GatewayProcess};
 use deerflow_tests::scripted_openai::{Options, ScriptedOpenAi};
 use deerflow_tests::sse::{SseFrame, SseStream};
 use reqwest::{Method, StatusCode, header::HeaderMap};
@@ -100,6 +100,15 @@ impl Rig {
         let model = strict_model().await;
         let config = config(&model.base_url);
         let gateway = GatewayProcess::start(&config, &[&[AUTH_DISABLED], variables].concat()).await.expect("gateway");
+        Self { gateway, model, client: client() }
+    }
+
+    /// A gateway that is run as `options` say for a model at that address.
+    pub(crate) async fn launched(options: impl FnOnce(&str) -> GatewayOptions) -> Self {
+        let model = strict_model().await;
+        let mut options = options(&model.base_url);
+        options.env.push((AUTH_DISABLED.0.to_owned(), AUTH_DISABLED.1.to_owned()));
+        let gateway = GatewayProcess::launch(options).await.expect("gateway");
         Self { gateway, model, client: client() }
     }
 

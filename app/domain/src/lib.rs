@@ -8,6 +8,7 @@ pub mod feedback;
 pub mod items;
 pub mod memory;
 pub mod operations;
+pub mod readiness;
 pub mod threads;
 pub mod upkeep;
 pub mod usage;

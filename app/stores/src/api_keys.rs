@@ -32,7 +32,7 @@ impl SqlApiKeyStore {
 #[async_trait]
 impl ApiKeyStore for SqlApiKeyStore {
     async fn create(&self, key: ApiKey, hash: KeyHash) -> Result<(), StoreError> {
-        self.writes.run(row(key, hash), create).await
+        self.writes.create(row(key, hash), create).await
     }
 
     async fn find(&self, key_id: &str) -> Result<Option<(ApiKey, KeyHash)>, StoreError> {
@@ -49,7 +49,7 @@ impl ApiKeyStore for SqlApiKeyStore {
     }
 
     async fn revoke(&self, key_id: &str, at: DateTime<Utc>) -> Result<bool, StoreError> {
-        self.writes.run((plain(key_id), micros(at)), revoke).await
+        self.writes.release((plain(key_id), micros(at)), revoke).await
     }
 }
 

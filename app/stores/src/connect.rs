@@ -13,10 +13,12 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
 
+use crate::disk::DiskWatch;
 use crate::error::Fault;
 use crate::lock::{DataLock, LOCK_FILE};
 use crate::migration::migrate;
 use crate::place::{Keeper, PlaceLimits};
+use crate::reserve::Reserve;
 use crate::tx::Writes;
 use crate::writer::{Reconnect, WriteQueue};
 
@@ -121,16 +123,22 @@ impl Database {
     /// Opens it and brings its schema up to date. The writer runs in `tasks`, which must be shut down after everything that
     /// writes.
     pub async fn open(config: &DatabaseConfig, tasks: &Tasks) -> Result<Self, OpenError> {
+        Self::open_with_reserve(config, 0, tasks).await
+    }
+
+    /// What [`Database::open`] does, with `reserve` bytes of disk space kept beside a SQLite file: when the disk is full, they let deletes,
+    /// ends of runs and checkpoints of the log through, while everything new is refused.
+    pub async fn open_with_reserve(config: &DatabaseConfig, reserve: u64, tasks: &Tasks) -> Result<Self, OpenError> {
         match config {
             DatabaseConfig::Memory => Self::open_memory(tasks).await,
-            DatabaseConfig::Sqlite(directory) => Self::open_sqlite(directory, tasks).await,
+            DatabaseConfig::Sqlite(directory) => Self::open_sqlite(directory, reserve, tasks).await,
             DatabaseConfig::Postgres(postgres) => Self::open_postgres_beside(postgres, PlaceLimits::default(), tasks).await,
         }
     }
 
     /// One over a connection that others may share the place with.
     pub(crate) fn over(connection: DatabaseConnection) -> Self {
-        Self { reads: connection.clone(), writes: Writes::Direct(connection), alone: false, _lock: None, keeper: None }
+        Self { reads: connection.clone(), writes: Writes::direct(connection), alone: false, _lock: None, keeper: None }
     }
 
     /// Whether the database answers: a read that touches no table.
@@ -177,18 +185,18 @@ impl Database {
         let connection = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
         migrate(&connection).await.map_err(refused)?;
         let reconnect: Reconnect = Box::new(|same| std::future::ready(Ok(same)).boxed());
-        let queue = WriteQueue::start(connection.clone(), reconnect, (), tasks);
-        Ok(Self { reads: connection, writes: Writes::Queue(queue), alone: true, _lock: None, keeper: None })
+        let queue = WriteQueue::start(connection.clone(), reconnect, None, (), tasks);
+        Ok(Self { reads: connection, writes: Writes::queued(queue), alone: true, _lock: None, keeper: None })
     }
 
-    async fn open_sqlite(directory: &Path, tasks: &Tasks) -> Result<Self, OpenError> {
+    async fn open_sqlite(directory: &Path, reserve: u64, tasks: &Tasks) -> Result<Self, OpenError> {
         let unusable = |error: std::io::Error| OpenError::Directory { directory: directory.to_owned(), reason: error.to_string() };
         std::fs::create_dir_all(directory).map_err(unusable)?;
         let lock = DataLock::take(directory).map_err(unusable)?.ok_or_else(|| OpenError::InUse { directory: directory.to_owned() })?;
         let lock = Arc::new(lock);
         let file = directory.join(FILE);
         let damaged = |fault: Fault| match fault {
-            Fault::Failed(reason) => OpenError::Damaged { file: file.clone(), reason },
+            Fault::Failed(reason) | Fault::Disk(reason) => OpenError::Damaged { file: file.clone(), reason },
             other => OpenError::Database(format!("{}: {}", file.display(), StoreError::from(other))),
         };
         let options = sqlite_options()
@@ -202,14 +210,20 @@ impl Database {
             .pragma("wal_autocheckpoint", "4000")
             // What a savepoint or a sort needs for a moment is no file.
             .pragma("temp_store", "MEMORY");
-        let writer = sqlite_pool(1).connect_with(options.clone()).await.map_err(|error| damaged(Fault::from(&error)))?;
-        let writer = SqlxSqliteConnector::from_sqlx_sqlite_pool(writer);
-        if std::fs::metadata(&file).map_err(unusable)?.len() <= CHECK_LIMIT_BYTES {
-            check(&writer).await.map_err(damaged)?;
-        }
-        migrate(&writer)
-            .await
-            .map_err(|error| OpenError::Database(format!("{}: {}", file.display(), StoreError::from(Fault::from(error)))))?;
+        let mut reserve = Reserve::open(directory, reserve).map_err(unusable)?;
+        let writer = match open_writer(&options, &file).await {
+            // A process that was killed on a full disk may have left a log that cannot be written back without some room.
+            Err(Unopened::Reading(fault) | Unopened::Migrating(fault))
+                if fault.may_lack_space() && reserve.release().map_err(unusable)? =>
+            {
+                open_writer(&options, &file).await
+            }
+            opened => opened,
+        };
+        let writer = writer.map_err(|error| match error {
+            Unopened::Reading(fault) => damaged(fault),
+            Unopened::Migrating(fault) => OpenError::Database(format!("{}: {}", file.display(), StoreError::from(fault))),
+        })?;
         let readers = sqlite_pool(SQLITE_READERS)
             .connect_with(options.clone().create_if_missing(false).pragma("query_only", "1"))
             .await
@@ -218,16 +232,19 @@ impl Database {
             let options = options.clone();
             async move {
                 broken.close().await?;
-                let pool =
-                    sqlite_pool(1).connect_with(options).await.map_err(|error| DbErr::Conn(RuntimeErr::SqlxError(Arc::new(error))))?;
-                Ok(SqlxSqliteConnector::from_sqlx_sqlite_pool(pool))
+                let pool = writer_pool().connect_with(options.create_if_missing(false)).await;
+                let pool = pool.map_err(|error| DbErr::Conn(RuntimeErr::SqlxError(Arc::new(error))))?;
+                let writer = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
+                touch(&writer).await?;
+                Ok(writer)
             }
             .boxed()
         });
-        let queue = WriteQueue::start(writer, reconnect, Arc::clone(&lock), tasks);
+        let disk = DiskWatch::start(directory, &lock, reserve).map_err(unusable)?;
+        let queue = WriteQueue::start(writer, reconnect, Some(disk), Arc::clone(&lock), tasks);
         Ok(Self {
             reads: SqlxSqliteConnector::from_sqlx_sqlite_pool(readers),
-            writes: Writes::Queue(queue),
+            writes: Writes::queued(queue),
             alone: true,
             _lock: Some(lock),
             keeper: None,
@@ -259,7 +276,7 @@ impl Database {
             pool.execute_unprepared(&format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\"")).await.map_err(refused)?;
         }
         migrate(&pool).await.map_err(refused)?;
-        Ok(Self { reads: pool.clone(), writes: Writes::Direct(pool), alone: config.exclusive, _lock: None, keeper: Some(keeper) })
+        Ok(Self { reads: pool.clone(), writes: Writes::direct(pool), alone: config.exclusive, _lock: None, keeper: Some(keeper) })
     }
 }
 
@@ -310,6 +327,35 @@ pub(crate) fn sqlite_options() -> SqliteConnectOptions {
 pub(crate) fn sqlite_pool(connections: u32) -> SqlitePoolOptions {
     // A file does not go away between two uses: no ping before each.
     SqlitePoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE_LIMIT).max_lifetime(None).test_before_acquire(false)
+}
+
+/// Why the writer's connection is not to be had.
+enum Unopened {
+    Reading(Fault),
+    Migrating(Fault),
+}
+
+/// A connection for the writer over a sound file with the present schema.
+async fn open_writer(options: &SqliteConnectOptions, file: &Path) -> Result<DatabaseConnection, Unopened> {
+    let pool = writer_pool().connect_with(options.clone()).await.map_err(|error| Unopened::Reading(Fault::from(&error)))?;
+    let writer = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
+    if std::fs::metadata(file).is_ok_and(|found| found.len() <= CHECK_LIMIT_BYTES) {
+        check(&writer).await.map_err(Unopened::Reading)?;
+    }
+    migrate(&writer).await.map_err(|error| Unopened::Migrating(error.into()))?;
+    touch(&writer).await.map_err(|error| Unopened::Reading(error.into()))?;
+    Ok(writer)
+}
+
+/// The writer's connection stays open when nothing happens: with the last connection SQLite would remove the log, whose identity is
+/// watched.
+fn writer_pool() -> SqlitePoolOptions {
+    sqlite_pool(1).idle_timeout(None)
+}
+
+/// Reads from the file, which opens the log beside it.
+async fn touch(db: &DatabaseConnection) -> Result<(), DbErr> {
+    db.execute_unprepared("SELECT COUNT(*) FROM sqlite_schema").await.map(drop)
 }
 
 /// Reads every page once.

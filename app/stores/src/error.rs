@@ -1,5 +1,6 @@
 //! What a database error means to callers. Texts come from the database's own message, never from the connection's settings.
 
+use deerflow_domain::readiness::NotReady;
 use harness::runtime::checkpoint::{CheckpointError, PutError};
 use harness::runtime::runs::store::{AdmitError, CommitError, StoreError};
 use metrics::counter;
@@ -12,6 +13,12 @@ pub(crate) enum Fault {
     Full(String),
     /// The database may not be written.
     ReadOnly(String),
+    /// The server takes no writes now, as one that stands by for another does; a later try may meet one that does.
+    ServerReadOnly(String),
+    /// A file of the database is not where it was opened; nothing may be acknowledged.
+    Gone(NotReady),
+    /// The disk failed in a way that the database does not name. A quota that is used up is among them.
+    Disk(String),
     /// Not reachable, locked by others, or too slow; a later try may succeed.
     Unavailable(String),
     /// Two transactions got in each other's way; the same work may be done again at once.
@@ -21,11 +28,18 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
+    /// Tells faults that may come from a lack of space.
+    pub(crate) fn may_lack_space(&self) -> bool {
+        matches!(self, Self::Full(_) | Self::Disk(_))
+    }
+
     /// The word for it in figures.
     fn kind(&self) -> &'static str {
         match self {
             Self::Full(_) => "full",
-            Self::ReadOnly(_) => "read_only",
+            Self::ReadOnly(_) | Self::ServerReadOnly(_) => "read_only",
+            Self::Gone(_) => "gone",
+            Self::Disk(_) => "disk",
             Self::Unavailable(_) => "unavailable",
             Self::Conflict(_) => "conflict",
             Self::Failed(_) => "failed",
@@ -77,6 +91,7 @@ fn sqlite_fault(extended: i32, text: String) -> Fault {
     match extended & 0xff {
         13 => Fault::Full(text),
         8 => Fault::ReadOnly(text),
+        10 => Fault::Disk(text),
         5 | 6 | 14 => Fault::Unavailable(text),
         _ => Fault::Failed(text),
     }
@@ -90,8 +105,9 @@ fn postgres_fault(state: &str, text: String) -> Fault {
         "57014" | "55P03" | "53200" | "53300" | "57P01" | "57P02" | "57P03" | "57P05" => Fault::Unavailable(text),
         // It rested too long inside of a transaction, as a process that was frozen does; another connection is as good as new.
         "25P03" | "25P04" => Fault::Unavailable(text),
-        // The server stands by for another one since a failover, which takes the writes.
-        "25006" => Fault::Unavailable(text),
+        // The server stands by for another one since a failover, which takes the writes; or whoever runs it has made it read-only, as some
+        // do before its disk is full.
+        "25006" => Fault::ServerReadOnly(text),
         other if other.starts_with("08") => Fault::Unavailable(text),
         _ => Fault::Failed(text),
     }
@@ -102,8 +118,9 @@ impl From<Fault> for StoreError {
         counter!("deerflow_database_errors_total", "kind" => fault.kind()).increment(1);
         match fault {
             Fault::Full(text) | Fault::ReadOnly(text) => Self::NotWritable(text),
-            Fault::Unavailable(text) | Fault::Conflict(text) => Self::Unavailable(text),
-            Fault::Failed(text) => Self::Failed(text),
+            Fault::Unavailable(text) | Fault::Conflict(text) | Fault::ServerReadOnly(text) => Self::Unavailable(text),
+            Fault::Gone(reason) => Self::Unavailable(reason.to_string()),
+            Fault::Failed(text) | Fault::Disk(text) => Self::Failed(text),
         }
     }
 }
@@ -117,6 +134,24 @@ pub(crate) trait FromFault {
 impl FromFault for StoreError {
     fn from_fault(fault: Fault) -> Self {
         fault.into()
+    }
+}
+
+impl FromFault for NotReady {
+    fn from_fault(fault: Fault) -> Self {
+        match fault {
+            Fault::Full(_) => Self::DiskFull,
+            Fault::ReadOnly(_) | Fault::ServerReadOnly(_) => Self::DatabaseReadOnly,
+            Fault::Gone(reason) => reason,
+            Fault::Unavailable(text) | Fault::Conflict(text) => {
+                tracing::warn!(text, "the database took no trial write");
+                Self::DatabaseUnavailable
+            }
+            Fault::Failed(text) | Fault::Disk(text) => {
+                tracing::error!(text, "the database failed a trial write");
+                Self::WriteFailed
+            }
+        }
     }
 }
 
@@ -169,7 +204,9 @@ mod tests {
         assert!(matches!(postgres_fault("53100", String::new()), Fault::Full(_)));
         assert!(matches!(postgres_fault("08006", String::new()), Fault::Unavailable(_)));
         assert!(matches!(postgres_fault("40P01", String::new()), Fault::Conflict(_)));
-        for passing in ["25006", "25P03", "57P05", "53200"] {
+        assert!(matches!(postgres_fault("25006", String::new()), Fault::ServerReadOnly(_)));
+        assert!(matches!(sqlite_fault(10 | (19 << 8), String::new()), Fault::Disk(_)));
+        for passing in ["25P03", "57P05", "53200"] {
             assert!(matches!(postgres_fault(passing, String::new()), Fault::Unavailable(_)), "{passing}");
         }
         assert!(matches!(postgres_fault("23505", String::new()), Fault::Failed(_)));

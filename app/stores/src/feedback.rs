@@ -30,7 +30,7 @@ impl SqlFeedbackStore {
 #[async_trait]
 impl FeedbackStore for SqlFeedbackStore {
     async fn put(&self, feedback: Feedback) -> Result<Option<Feedback>, StoreError> {
-        self.db.writes().run(feedback, put).await
+        self.db.writes().create(feedback, put).await
     }
 
     async fn list(&self, thread: &ThreadId, run: Option<&RunId>, owner: &Owner) -> Result<Vec<Feedback>, StoreError> {
@@ -48,7 +48,7 @@ impl FeedbackStore for SqlFeedbackStore {
         if let Some(id) = id {
             unwanted = unwanted.add(feedback::Column::FeedbackId.eq(id));
         }
-        self.db.writes().run(unwanted, delete).await
+        self.db.writes().release(unwanted, delete).await
     }
 }
 

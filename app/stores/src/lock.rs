@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 
+use crate::files::FileId;
+
 /// The name of the lock file in the data directory.
 pub(crate) const LOCK_FILE: &str = "deerflow.lock";
 
@@ -18,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(30);
 /// Holds the directory until it is dropped.
 #[derive(Debug)]
 pub(crate) struct DataLock {
-    _file: File,
+    file: File,
 }
 
 impl DataLock {
@@ -33,7 +35,7 @@ impl DataLock {
         let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(directory.join(LOCK_FILE))?;
         for _ in 0..TRIES {
             if try_lock(&file, FlockOperation::NonBlockingLockExclusive)? {
-                return Ok(Some(Self { _file: file }));
+                return Ok(Some(Self { file }));
             }
             // Whoever has the directory lets nobody look; those who look let each other.
             if !try_lock(&file, FlockOperation::NonBlockingLockShared)? {
@@ -43,6 +45,11 @@ impl DataLock {
             wait();
         }
         Ok(None)
+    }
+
+    /// The id of the locked file.
+    pub(crate) fn id(&self) -> io::Result<FileId> {
+        FileId::of(&self.file)
     }
 
     /// Whether a process has it. Makes no file, and holds nothing that outlives the question.

@@ -32,6 +32,11 @@ impl SqlMemoryStore {
     async fn script(&self, sql: &'static str, values: Vec<sea_orm::Value>) -> Result<Vec<QueryResult>, StoreError> {
         self.db.writes().run((sql, values), script).await
     }
+
+    /// The same for what only ends something.
+    async fn release(&self, sql: &'static str, values: Vec<sea_orm::Value>) -> Result<(), StoreError> {
+        self.db.writes().release((sql, values), script).await.map(drop)
+    }
 }
 
 /// Values of a key as they stand in the tables; the usual agent has no name.
@@ -127,7 +132,7 @@ impl MemoryStore for SqlMemoryStore {
 
     async fn give_back(&self, noted: &Noted) -> Result<(), StoreError> {
         let (user, agent) = key(&noted.scope);
-        self.script(GIVE_BACK, vec![noted.thread.as_str().into(), user.into(), agent.into()]).await.map(drop)
+        self.release(GIVE_BACK, vec![noted.thread.as_str().into(), user.into(), agent.into()]).await
     }
 
     async fn hurry(&self, thread: &ThreadId, due: DateTime<Utc>) -> Result<(), StoreError> {
@@ -135,7 +140,7 @@ impl MemoryStore for SqlMemoryStore {
     }
 
     async fn forget_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.script(FORGET, vec![thread.as_str().into()]).await.map(drop)
+        self.release(FORGET, vec![thread.as_str().into()]).await
     }
 }
 

@@ -71,17 +71,17 @@ impl NodeStore for SqlNodeStore {
     async fn register(&self, node: &NodeId, ttl: Duration) -> Result<Lease, StoreError> {
         let alone = self.db.is_alone();
         let writing = Writing { node: node.clone(), address: self.address.clone(), ttl: (!alone).then_some(ttl) };
-        self.db.lease_writes().run(writing, register).await?;
+        self.db.lease_writes().release(writing, register).await?;
         Ok(if alone { Lease::Alone } else { Lease::Shared(ttl) })
     }
 
     async fn renew(&self, node: &NodeId, ttl: Duration) -> Result<bool, StoreError> {
         let alone = self.db.is_alone();
-        self.db.lease_writes().run(Writing { node: node.clone(), address: None, ttl: (!alone).then_some(ttl) }, renew).await
+        self.db.lease_writes().release(Writing { node: node.clone(), address: None, ttl: (!alone).then_some(ttl) }, renew).await
     }
 
     async fn leave(&self, node: &NodeId) -> Result<(), StoreError> {
-        self.db.lease_writes().run(node.clone(), leave).await
+        self.db.lease_writes().release(node.clone(), leave).await
     }
 
     async fn owned(&self, node: &NodeId) -> Result<Vec<OwnedRun>, StoreError> {

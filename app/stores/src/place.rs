@@ -69,7 +69,7 @@ impl Keeper {
             })
             .connect_lazy_with(options);
         let reads = SqlxPostgresConnector::from_sqlx_postgres_pool(pool.clone());
-        Self { writes: Writes::Direct(reads.clone()), reads, pool, lock }
+        Self { writes: Writes::direct(reads.clone()), reads, pool, lock }
     }
 
     pub(crate) fn reads(&self) -> &DatabaseConnection {

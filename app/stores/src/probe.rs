@@ -79,7 +79,7 @@ async fn probe_sqlite(directory: &Path) -> Result<Probe, OpenError> {
         Ok(schema)
     };
     let schema = looked.await.map_err(|fault| match fault {
-        Fault::Failed(reason) => OpenError::Damaged { file: file.clone(), reason },
+        Fault::Failed(reason) | Fault::Disk(reason) => OpenError::Damaged { file: file.clone(), reason },
         other => OpenError::Database(format!("{}: {}", file.display(), harness::runtime::runs::store::StoreError::from(other))),
     })?;
     Ok(Probe { schema, in_use })

@@ -111,7 +111,7 @@ impl RequestStore for SqlRequestStore {
     }
 
     async fn forget(&self, key: &RequestKey) -> Result<(), StoreError> {
-        self.db.writes().run(key.clone(), forget).await
+        self.db.writes().release(key.clone(), forget).await
     }
 
     async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<usize, StoreError> {
@@ -120,7 +120,7 @@ impl RequestStore for SqlRequestStore {
         if read(over.limit(1).one(self.db.reads()).await)?.is_none() {
             return Ok(0);
         }
-        self.db.writes().run((micros(at), i64::try_from(most).unwrap_or(i64::MAX)), sweep).await
+        self.db.writes().release((micros(at), i64::try_from(most).unwrap_or(i64::MAX)), sweep).await
     }
 }
 

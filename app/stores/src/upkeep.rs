@@ -36,7 +36,7 @@ type Done<'a, T> = BoxFuture<'a, Result<T, TxError<StoreError>>>;
 impl UpkeepStore for SqlUpkeepStore {
     async fn take_duty(&self, duty: &str, holder: &str, ttl: Duration) -> Result<bool, StoreError> {
         let ttl = i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX / 2);
-        self.db.writes().run((duty.to_owned(), holder.to_owned(), ttl), take_duty).await
+        self.db.writes().release((duty.to_owned(), holder.to_owned(), ttl), take_duty).await
     }
 
     async fn forget_events(&self, before: DateTime<Utc>, most: usize) -> Result<usize, StoreError> {
@@ -44,14 +44,14 @@ impl UpkeepStore for SqlUpkeepStore {
         while gone < most {
             let left = i64::try_from(most - gone).unwrap_or(i64::MAX);
             let Some(found) = read(look(self.db.reads(), micros(before), left).await)? else { break };
-            gone += self.db.writes().run(found, forget).await?;
+            gone += self.db.writes().release(found, forget).await?;
         }
         Ok(gone)
     }
 
     async fn forget_streams(&self, before: DateTime<Utc>, most: usize) -> Result<usize, StoreError> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        self.db.writes().run((micros(before), most), forget_streams).await
+        self.db.writes().release((micros(before), most), forget_streams).await
     }
 
     async fn changed_threads(&self, walk: &str, until: DateTime<Utc>, most: usize) -> Result<Vec<ChangedThread>, StoreError> {
@@ -61,7 +61,7 @@ impl UpkeepStore for SqlUpkeepStore {
 
     async fn note_walked(&self, walk: &str, up_to: &ChangedThread) -> Result<(), StoreError> {
         let mark = Mark { at: micros(up_to.at), id: up_to.thread.to_string() };
-        self.db.writes().run((walk.to_owned(), mark), note).await
+        self.db.writes().release((walk.to_owned(), mark), note).await
     }
 }
 

@@ -60,23 +60,23 @@ impl WebhookOutbox for SqlWebhookOutbox {
         if read(webhook::Entity::find().filter(is_due).limit(1).one(&self.reads).await)?.is_none() {
             return Ok(Vec::new());
         }
-        self.writes.run((micros(now), micros(leased_until), limit as u64), lease).await
+        self.writes.release((micros(now), micros(leased_until), limit as u64), lease).await
     }
 
     async fn delivered(&self, run: &RunId) -> Result<(), StoreError> {
-        self.writes.run(run.clone(), |tx, run| Box::pin(forget(tx, run))).await
+        self.writes.release(run.clone(), |tx, run| Box::pin(forget(tx, run))).await
     }
 
     async fn failed(&self, runs: &[RunId], error: &str, again_at: Option<DateTime<Utc>>, at: DateTime<Utc>) -> Result<(), StoreError> {
         let failure = Failure { runs: runs.to_vec(), error: plain(error), again: again_at.map(micros), at: micros(at) };
-        self.writes.run(failure, put_off).await
+        self.writes.release(failure, put_off).await
     }
 
     async fn put_back(&self, runs: &[RunId], at: DateTime<Utc>) -> Result<(), StoreError> {
         if runs.is_empty() {
             return Ok(());
         }
-        self.writes.run((runs.to_vec(), micros(at)), put_back).await
+        self.writes.release((runs.to_vec(), micros(at)), put_back).await
     }
 
     async fn letters(&self, only_dead: bool, limit: usize) -> Result<Vec<WebhookLetter>, StoreError> {
@@ -89,7 +89,7 @@ impl WebhookOutbox for SqlWebhookOutbox {
     }
 
     async fn resend(&self, run: &RunId, at: DateTime<Utc>) -> Result<bool, StoreError> {
-        self.writes.run((run.clone(), micros(at)), resend).await
+        self.writes.release((run.clone(), micros(at)), resend).await
     }
 
     async fn sweep(&self, before: DateTime<Utc>, most: usize) -> Result<usize, StoreError> {
@@ -98,7 +98,7 @@ impl WebhookOutbox for SqlWebhookOutbox {
         if read(over.limit(1).one(&self.reads).await)?.is_none() {
             return Ok(0);
         }
-        self.writes.run((micros(before), i64::try_from(most).unwrap_or(i64::MAX)), sweep).await
+        self.writes.release((micros(before), i64::try_from(most).unwrap_or(i64::MAX)), sweep).await
     }
 }
 

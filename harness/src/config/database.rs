@@ -11,6 +11,9 @@ use super::open_keys::optional_secret;
 /// `sqlite_dir` unless configured: inside the runtime home.
 pub const DEFAULT_SQLITE_DIR: &str = ".deer-flow/data";
 
+/// A tebibyte.
+const LARGEST_RESERVE_MB: u64 = 1 << 20;
+
 /// The store of everything durable.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
@@ -41,6 +44,8 @@ pub struct DatabaseConfig {
     pub command_timeout: Option<f64>,
     /// Postgres schema; empty for the server's default.
     pub postgres_schema: String,
+    /// Mebibytes of disk space that are kept beside the SQLite file for deletes and ends of runs on a full disk; 0 for none.
+    pub disk_reserve_mb: u64,
 }
 
 impl Default for DatabaseConfig {
@@ -58,14 +63,21 @@ impl Default for DatabaseConfig {
             pool_recycle: 300,
             command_timeout: Some(30.0),
             postgres_schema: String::new(),
+            disk_reserve_mb: 32,
         }
     }
 }
 
 impl DatabaseConfig {
+    /// [`DatabaseConfig::disk_reserve_mb`] in bytes.
+    pub fn disk_reserve_bytes(&self) -> u64 {
+        self.disk_reserve_mb << 20
+    }
+
     pub(super) fn check(&self, check: &mut Checker) {
         check.within("pool_size", self.pool_size, 1..);
         check.within("pool_recycle", self.pool_recycle, 1..);
+        check.within("disk_reserve_mb", self.disk_reserve_mb, 0..=LARGEST_RESERVE_MB);
         if let Some(seconds) = self.command_timeout {
             check.positive("command_timeout", seconds);
         }

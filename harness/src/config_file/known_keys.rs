@@ -163,7 +163,7 @@ static PLACES: &[Place] = &[
     closed(
         "database",
         "backend checkpoint_channel_mode checkpoint_delta checkpoint_graph_cache checkpoint_cache sqlite_dir \
-         postgres_url echo_sql pool_size pool_recycle command_timeout postgres_schema",
+         postgres_url echo_sql pool_size pool_recycle command_timeout postgres_schema disk_reserve_mb",
     ),
     closed("database.checkpoint_delta", "snapshot_frequency"),
     closed("database.checkpoint_graph_cache", "accessor_graph_max"),

@@ -44,6 +44,7 @@ pub(crate) async fn create(State(state): App, Body(mut body): Body) -> Result<(S
     let name = body.required_text("name");
     let draft = Draft::read(&mut body);
     body.finish()?;
+    state.health.require_space()?;
     let name = named(&name)?;
     if name.is_reserved() {
         return Err(ApiError::Unprocessable(format!("Invalid agent name '{name}'. The name is reserved.")));
@@ -63,6 +64,7 @@ pub(crate) async fn update(State(state): App, ids: Ids, Body(mut body): Body) ->
     let name = named(ids.text("name"))?;
     let draft = Draft::read(&mut body);
     body.finish()?;
+    state.health.require_space()?;
     let agent = change(&*state.custom_agents, &effective_user_id(), &name, |known| {
         let known = own(&name, known)?;
         draft.check_model(&state, known.model.as_deref())?;
@@ -103,6 +105,7 @@ pub(crate) async fn save_profile(State(state): App, Body(mut body): Body) -> Ans
     switched_on(&state)?;
     let content = body.text("content").unwrap_or_default();
     body.finish()?;
+    state.health.require_space()?;
     change_profile(&*state.custom_agents, &effective_user_id(), &content).await?;
     Ok(Json(said(&content)))
 }

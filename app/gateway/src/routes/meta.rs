@@ -5,8 +5,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
-use deerflow_domain::threads::ThreadSearch;
-use harness::runtime::actor_context::{Owner, effective_user_id};
+use harness::runtime::actor_context::effective_user_id;
 use harness::runtime::runs::RunStatus;
 use harness::runtime::runs::store::RunStanding;
 use serde_json::{Value, json};
@@ -15,7 +14,7 @@ use super::{Answer, App, Reply};
 use crate::access::is_admin;
 use crate::error::ApiError;
 use crate::extract::Query;
-use crate::health::{PATIENCE, Verdict, findings_json, verdict};
+use crate::health::{Verdict, findings_json, of_part, reason, verdict};
 
 /// How deployments know this server.
 const SERVICE: &str = "deer-flow-gateway";
@@ -23,10 +22,8 @@ const SERVICE: &str = "deer-flow-gateway";
 /// `GET /ok`, `GET /`: alive, and with `check_db=1` the store too.
 pub(crate) async fn ok(State(state): App, query: Query) -> Answer {
     if query.flag("check_db")?.unwrap_or_default() {
-        // One step into an index, however many threads there are.
-        let search = ThreadSearch { limit: 1, ..ThreadSearch::default() };
-        let found = tokio::time::timeout(PATIENCE, state.threads.search(&search, &Owner::Auto)).await;
-        found.map_err(|_| ApiError::Unavailable("the store does not answer".to_owned()))??;
+        let findings = of_part(&state.health.look(&state.runs).await, "database");
+        reason(&findings).map_or(Ok(()), |reason| Err(ApiError::Unavailable(reason)))?;
     }
     Ok(Json(json!({ "ok": true })))
 }
@@ -54,7 +51,11 @@ pub(crate) async fn ready(State(state): App) -> Response {
         Verdict::Degraded => (StatusCode::OK, "degraded"),
         Verdict::NotReady => (StatusCode::SERVICE_UNAVAILABLE, "not ready"),
     };
-    (code, Json(json!({ "status": status, "service": SERVICE, "checks": findings_json(&findings) }))).into_response()
+    let mut body = json!({ "status": status, "service": SERVICE, "checks": findings_json(&findings) });
+    if let Some(reason) = reason(&findings) {
+        body["reason"] = reason.into();
+    }
+    (code, Json(body)).into_response()
 }
 
 /// How `GET /metrics` answers.

@@ -42,6 +42,7 @@ pub(crate) async fn install(State(state): App, Body(mut body): Body) -> Answer {
     require_admin(ADMINS_ONLY)?;
     let (thread, path) = (body.required_text("thread_id"), body.required_text("path"));
     body.finish()?;
+    state.health.require_space()?;
     let thread = ThreadId::parse(thread).map_err(|error| ApiError::Unprocessable(error.to_string()))?;
     let path = archive_path(&path)?;
     let user = effective_user_id();
@@ -80,6 +81,7 @@ pub(crate) async fn put_own(State(state): App, ids: Ids, Body(mut body): Body) -
     require_admin(ADMINS_ONLY)?;
     let text = body.required_text("content");
     body.finish()?;
+    state.health.require_space()?;
     Ok(Json(with_text(state.skills.edit(&effective_user_id(), ids.text("name"), text).await?)))
 }
 
@@ -98,6 +100,7 @@ pub(crate) async fn roll_back(State(state): App, ids: Ids, Body(mut body): Body)
     require_admin(ADMINS_ONLY)?;
     let index = index(&mut body);
     body.finish()?;
+    state.health.require_space()?;
     Ok(Json(with_text(state.skills.roll_back(&effective_user_id(), ids.text("name"), index.unwrap_or(-1)).await?)))
 }
 

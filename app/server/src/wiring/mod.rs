@@ -31,6 +31,7 @@ use deerflow_domain::upkeep::Upkeep;
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::access::Access;
 use deerflow_gateway::cron_runs::CronRuns;
+use deerflow_gateway::health::Health;
 use deerflow_gateway::thread_index::GatewayThreadIndex;
 use deerflow_gateway::visitors::{Hosts, Visitors};
 use deerflow_gateway::webhooks::{SenderOptions, SigningKey, WebhookPolicy, WebhookSender};
@@ -97,7 +98,7 @@ impl App {
         );
         let ids = Arc::new(SystemIds::default());
         let store_tasks = tasks.sibling();
-        let stores = Stores::open(&now, settings, &store_tasks).await?;
+        let stores = Stores::open(&now, settings, ids.node_id().as_str(), &store_tasks).await?;
         let clock = stores.clock.clone();
         let (bridge, bell) = bridge::open(&now, settings, stores.streams.clone(), &tasks)?;
         bridge.start().await?;
@@ -175,7 +176,7 @@ impl App {
         let metrics = Metrics::start();
         tasks.spawn(TaskKind::Service, "metrics", metrics.clone().keep_summed(tasks.token().clone()));
         let gateway = Arc::new(GatewayState {
-            health: Default::default(),
+            health: Health::new(stores.probes),
             counted: Default::default(),
             metrics: Arc::new(metrics),
             runs: runs.clone(),

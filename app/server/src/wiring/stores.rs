@@ -8,13 +8,14 @@ use deerflow_domain::assistants::AssistantStore;
 use deerflow_domain::crons::CronStore;
 use deerflow_domain::feedback::FeedbackStore;
 use deerflow_domain::items::ItemStore;
+use deerflow_domain::readiness::{ReadinessProbe, StoredFile};
 use deerflow_domain::threads::ThreadStore;
 use deerflow_domain::upkeep::UpkeepStore;
 use deerflow_domain::usage::UsageStore;
 use deerflow_stores::{
-    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlApiKeyStore, SqlAssistantStore, SqlCheckpointer,
-    SqlCronStore, SqlFeedbackStore, SqlItemStore, SqlMemoryStore, SqlNodeStore, SqlRequestStore, SqlRunEventStore, SqlRunStore,
-    SqlStreamLog, SqlThreadStore, SqlUpkeepStore, SqlUsageStore, SqlWebhookOutbox,
+    Database, DatabaseConfig, DatabaseReadiness, FolderReadiness, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlApiKeyStore,
+    SqlAssistantStore, SqlCheckpointer, SqlCronStore, SqlFeedbackStore, SqlItemStore, SqlMemoryStore, SqlNodeStore, SqlRequestStore,
+    SqlRunEventStore, SqlRunStore, SqlStreamLog, SqlThreadStore, SqlUpkeepStore, SqlUsageStore, SqlWebhookOutbox,
 };
 use harness::clock::Clock;
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend, StreamBridgeKind};
@@ -50,11 +51,17 @@ pub(super) struct Stores {
     pub(super) memories: Arc<dyn MemoryStore>,
     pub(super) crons: Arc<dyn CronStore>,
     pub(super) keys: Arc<dyn ApiKeyStore>,
+    /// Probes of the places that are written to.
+    pub(super) probes: Vec<Arc<dyn ReadinessProbe>>,
 }
 
 impl Stores {
-    pub(super) async fn open(config: &AppConfig, settings: &Settings, tasks: &Tasks) -> anyhow::Result<Self> {
-        let database = Database::open(&database_of(config, settings)?, tasks).await?;
+    /// Opens them for the process that is known as `process`.
+    pub(super) async fn open(config: &AppConfig, settings: &Settings, process: &str, tasks: &Tasks) -> anyhow::Result<Self> {
+        let reserve = config.database.disk_reserve_bytes();
+        let database = Database::open_with_reserve(&database_of(config, settings)?, reserve, tasks).await?;
+        let mut probes: Vec<Arc<dyn ReadinessProbe>> =
+            vec![Arc::new(DatabaseReadiness::new(database.clone(), process)), data_folder(settings)];
         let runs = Arc::new(SqlRunStore::new(database.clone()));
         let threads = SqlThreadStore::new(database.clone());
         let journal: Option<Arc<dyn RunEventStore>> = match config.run_events.backend {
@@ -71,6 +78,7 @@ impl Stores {
                 let directory = settings.home.join("run_events");
                 let journal = JsonlRunEventStore::open(&directory)
                     .with_context(|| format!("run_events.backend is jsonl, but {} cannot be used", directory.display()))?;
+                probes.push(journal.readiness());
                 Some(Arc::new(journal))
             }
             other => anyhow::bail!("run_events.backend {other:?} is not supported by this build"),
@@ -104,8 +112,17 @@ impl Stores {
             crons: Arc::new(SqlCronStore::new(database.clone())),
             keys: Arc::new(SqlApiKeyStore::new(&database)),
             threads: Arc::new(threads),
+            probes,
         })
     }
+}
+
+/// A probe of the folder of everything that is no row. It is made now, so that it is missing later only if somebody removed it.
+fn data_folder(settings: &Settings) -> Arc<dyn ReadinessProbe> {
+    if let Err(error) = std::fs::create_dir_all(&settings.home) {
+        tracing::warn!(folder = %settings.home.display(), %error, "the data folder cannot be made");
+    }
+    Arc::new(FolderReadiness::new("data_folder", StoredFile::DataFolder, settings.home.clone()))
 }
 
 /// Where this process can be found, as far as it knows: a wildcard address says nothing, so the machine's name comes with it.

@@ -34,7 +34,7 @@ impl SqlAssistantStore {
 #[async_trait]
 impl AssistantStore for SqlAssistantStore {
     async fn create(&self, assistant: NewAssistant) -> Result<CreatedAssistant, StoreError> {
-        self.db.writes().run(assistant, |tx, new| Box::pin(write::create(tx, new))).await
+        self.db.writes().create(assistant, |tx, new| Box::pin(write::create(tx, new))).await
     }
 
     async fn get(&self, id: Uuid, owner: &Owner) -> Result<Option<Assistant>, StoreError> {
@@ -52,7 +52,7 @@ impl AssistantStore for SqlAssistantStore {
 
     async fn patch(&self, id: Uuid, patch: AssistantPatch, owner: &Owner, at: DateTime<Utc>) -> Result<Option<Assistant>, StoreError> {
         let work = write::Change { id, user: owner.resolve()?, what: patch, at };
-        self.db.writes().run(work, |tx, work| Box::pin(write::patch(tx, work))).await
+        self.db.writes().create(work, |tx, work| Box::pin(write::patch(tx, work))).await
     }
 
     async fn versions(&self, id: Uuid, query: &VersionQuery, owner: &Owner) -> Result<Option<Vec<AssistantVersion>>, StoreError> {
@@ -69,6 +69,6 @@ impl AssistantStore for SqlAssistantStore {
 
     async fn delete(&self, id: Uuid, owner: &Owner) -> Result<bool, StoreError> {
         let work = (id, owner.resolve()?);
-        self.db.writes().run(work, |tx, (id, user)| Box::pin(write::delete(tx, *id, user.as_deref()))).await
+        self.db.writes().release(work, |tx, (id, user)| Box::pin(write::delete(tx, *id, user.as_deref()))).await
     }
 }

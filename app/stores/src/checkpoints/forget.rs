@@ -44,7 +44,7 @@ pub(super) async fn forget_history(db: &Database, thread: &ThreadId, keep: &Kept
     if read_checkpoints(found)?.is_none() {
         return Ok(0);
     }
-    db.writes().run(wanted, |tx, wanted| Box::pin(forget(tx, wanted))).await
+    db.writes().release(wanted, |tx, wanted| Box::pin(forget(tx, wanted))).await
 }
 
 async fn forget(tx: &DatabaseTransaction, wanted: &Wanted) -> Result<usize, TxError<CheckpointError>> {

@@ -41,7 +41,7 @@ impl Checkpointer for SqlCheckpointer {
     }
 
     async fn put_outside_run(&self, change: OutsideWrite) -> Result<(), PutError> {
-        self.db.writes().run(change, |tx, change| Box::pin(outside::put_outside_run(tx, change))).await
+        self.db.writes().create(change, |tx, change| Box::pin(outside::put_outside_run(tx, change))).await
     }
 
     async fn patch_metadata(&self, thread: &ThreadId, metadata: Map<String, Value>) -> Result<bool, PutError> {
@@ -67,7 +67,10 @@ impl Checkpointer for SqlCheckpointer {
 
     async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), CheckpointError> {
         let work = (thread.clone(), run.clone());
-        self.db.writes().run(work, |tx, (thread, run)| Box::pin(async move { Ok(delete_run_checkpoints(tx, thread, run).await?) })).await
+        self.db
+            .writes()
+            .release(work, |tx, (thread, run)| Box::pin(async move { Ok(delete_run_checkpoints(tx, thread, run).await?) }))
+            .await
     }
 
     async fn forget_history(&self, thread: &ThreadId, keep: &KeptHistory, most: usize) -> Result<usize, CheckpointError> {
@@ -75,11 +78,14 @@ impl Checkpointer for SqlCheckpointer {
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), CheckpointError> {
-        self.db.writes().run(thread.clone(), |tx, thread| Box::pin(async move { Ok(delete_thread_checkpoints(tx, thread).await?) })).await
+        self.db
+            .writes()
+            .release(thread.clone(), |tx, thread| Box::pin(async move { Ok(delete_thread_checkpoints(tx, thread).await?) }))
+            .await
     }
 
     async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<(), CheckpointError> {
         let work = (from.clone(), to.clone());
-        self.db.writes().run(work, |tx, (from, to)| Box::pin(async move { Ok(write::copy_thread(tx, from, to).await?) })).await
+        self.db.writes().create(work, |tx, (from, to)| Box::pin(async move { Ok(write::copy_thread(tx, from, to).await?) })).await
     }
 }

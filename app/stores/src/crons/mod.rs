@@ -43,7 +43,7 @@ fn of(user: &str) -> Select<cron::Entity> {
 #[async_trait]
 impl CronStore for SqlCronStore {
     async fn create(&self, cron: Cron, request: Option<RequestKey>) -> Result<Created, StoreError> {
-        match self.db.writes().run((cron, request), create).await {
+        match self.db.writes().create((cron, request), create).await {
             Ok(()) => Ok(Created::New),
             Err(NotMade::Found(found)) => Ok(found),
             Err(NotMade::Failed(error)) => Err(error),
@@ -64,11 +64,11 @@ impl CronStore for SqlCronStore {
     }
 
     async fn update(&self, cron: Cron, seen: DateTime<Utc>, reschedule: bool) -> Result<bool, StoreError> {
-        self.db.writes().run((cron, micros(seen), reschedule), update).await
+        self.db.writes().create((cron, micros(seen), reschedule), update).await
     }
 
     async fn delete(&self, user: &str, cron: Uuid) -> Result<bool, StoreError> {
-        self.db.writes().run((plain(user), cron.to_string()), delete).await
+        self.db.writes().release((plain(user), cron.to_string()), delete).await
     }
 
     async fn due(&self, at: DateTime<Utc>, lost: DateTime<Utc>, limit: usize) -> Result<Vec<Due>, StoreError> {
@@ -88,7 +88,7 @@ impl CronStore for SqlCronStore {
     }
 
     async fn finish(&self, cron: Uuid, fires_for: DateTime<Utc>) -> Result<(), StoreError> {
-        self.db.writes().run((cron.to_string(), micros(fires_for)), finish).await
+        self.db.writes().release((cron.to_string(), micros(fires_for)), finish).await
     }
 }
 

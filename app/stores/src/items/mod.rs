@@ -43,7 +43,7 @@ impl SqlItemStore {
 #[async_trait]
 impl ItemStore for SqlItemStore {
     async fn put(&self, item: NewItem) -> Result<(), StoreError> {
-        self.db.writes().run(item, write::put).await
+        self.db.writes().create(item, write::put).await
     }
 
     async fn get(&self, user: &str, namespace: &Namespace, key: &str, reading: Reading) -> Result<Option<Item>, StoreError> {
@@ -53,7 +53,7 @@ impl ItemStore for SqlItemStore {
     }
 
     async fn delete(&self, user: &str, namespace: &Namespace, key: &str) -> Result<(), StoreError> {
-        self.db.writes().run([user.to_owned(), namespace.to_text(), key.to_owned()], write::delete).await
+        self.db.writes().release([user.to_owned(), namespace.to_text(), key.to_owned()], write::delete).await
     }
 
     async fn search(&self, user: &str, search: &ItemSearch) -> Result<Vec<Hit>, StoreError> {
@@ -76,6 +76,6 @@ impl ItemStore for SqlItemStore {
     }
 
     async fn sweep(&self, at: DateTime<Utc>) -> Result<u64, StoreError> {
-        self.db.writes().run(micros(at), write::sweep).await
+        self.db.writes().release(micros(at), write::sweep).await
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use deerflow_domain::readiness::{NotReady, ReadinessProbe, StoredFile};
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, StoreError, category};
@@ -15,7 +16,8 @@ use parking_lot::Mutex;
 
 use super::jsonl_file::Journal;
 use crate::entity::{micros, moment};
-use crate::lock::DataLock;
+use crate::lock::{DataLock, LOCK_FILE};
+use crate::readiness::{reason, write_trial};
 
 /// The journal over files of JSON lines.
 #[derive(Debug, Clone)]
@@ -28,7 +30,35 @@ struct Shared {
     directory: PathBuf,
     /// One lock per thread: appends to it are in order, and reads never see half of one.
     threads: Mutex<HashMap<ThreadId, Arc<Mutex<Journal>>>>,
-    _lock: DataLock,
+    lock: DataLock,
+}
+
+impl Shared {
+    /// Fails when the lock file is not where it was locked.
+    fn check_lock(&self) -> Result<(), NotReady> {
+        let id = self.lock.id().map_err(|error| reason(StoredFile::Lock, &self.directory, &error))?;
+        id.check(StoredFile::Lock, &self.directory.join(LOCK_FILE))
+    }
+}
+
+/// A trial file in the folder, while its lock is in place.
+#[derive(Debug)]
+struct JournalReadiness(Arc<Shared>);
+
+#[async_trait]
+impl ReadinessProbe for JournalReadiness {
+    fn name(&self) -> &'static str {
+        "run_events"
+    }
+
+    async fn probe(&self) -> Result<(), NotReady> {
+        let shared = Arc::clone(&self.0);
+        let written = tokio::task::spawn_blocking(move || {
+            write_trial(&shared.directory).map_err(|error| reason(StoredFile::JournalFolder, &shared.directory, &error))?;
+            shared.check_lock()
+        });
+        written.await.unwrap_or(Err(NotReady::WriteFailed))
+    }
 }
 
 impl JsonlRunEventStore {
@@ -38,7 +68,12 @@ impl JsonlRunEventStore {
         std::fs::create_dir_all(directory).map_err(unusable)?;
         let lock = DataLock::take(directory).map_err(unusable)?;
         let lock = lock.ok_or_else(|| StoreError::Unavailable(format!("another process uses {}", directory.display())))?;
-        Ok(Self { shared: Arc::new(Shared { directory: directory.to_owned(), threads: Mutex::default(), _lock: lock }) })
+        Ok(Self { shared: Arc::new(Shared { directory: directory.to_owned(), threads: Mutex::default(), lock }) })
+    }
+
+    /// A probe of the folder.
+    pub fn readiness(&self) -> Arc<dyn ReadinessProbe> {
+        Arc::new(JournalReadiness(Arc::clone(&self.shared)))
     }
 
     /// Works on a thread's file away from the async threads. The work runs to its end even when the caller goes away, so a file
@@ -54,7 +89,14 @@ impl JsonlRunEventStore {
                 threads.entry(thread.clone()).or_insert_with(|| Arc::new(Mutex::new(Journal::new(&self.shared.directory, thread))));
             Arc::clone(journal)
         };
-        let done = tokio::task::spawn_blocking(move || work(&mut journal.lock())).await;
+        let shared = Arc::clone(&self.shared);
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work(&mut journal.lock())?;
+            // Nothing is acknowledged that was written to a folder which was taken away, or which another process may use.
+            shared.check_lock().map_err(|reason| StoreError::Unavailable(reason.to_string()))?;
+            Ok(done)
+        })
+        .await;
         done.map_err(|error| StoreError::Failed(format!("the journal of thread {thread}: {error}")))?
     }
 

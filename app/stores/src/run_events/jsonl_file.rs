@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use deerflow_domain::readiness::StoredFile;
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::fail_points;
 use harness::runtime::runs::store::{NewRunEvent, RunEvent, StoreError};
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::entity::{micros, moment};
+use crate::files::FileId;
 
 /// A thread's file, and what is known of it.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub(super) struct Journal {
 /// What reading the file once has shown.
 #[derive(Debug, Clone, Copy)]
 struct Known {
+    /// The file, where there was one.
+    id: Option<FileId>,
     /// The greatest seq ever given.
     last_seq: u64,
     /// Bytes of whole lines.
@@ -57,6 +61,7 @@ impl Journal {
     /// Appends events durably and returns the seq of the first.
     pub(super) fn append(&mut self, events: Vec<NewRunEvent>) -> Result<u64, StoreError> {
         let known = self.known()?;
+        self.check(known)?;
         let first = known.last_seq + 1;
         let mut text = Vec::new();
         let mut last_seq = known.last_seq;
@@ -65,13 +70,30 @@ impl Journal {
             put_line(&mut text, &EventLine::new(last_seq, event)).map_err(|error| self.failed(error))?;
         }
         let length = known.length + text.len() as u64;
-        if let Err(error) = self.write_at_end(known.length, &text) {
-            // What is in the file now is unknown; the next use reads it again and cuts off what is torn.
-            self.known = None;
-            return Err(self.failed(error));
-        }
-        self.known = Some(Known { last_seq, length });
+        let id = match self.write_at_end(known.length, &text) {
+            Ok(id) => id,
+            Err(error) => {
+                // What is in the file now is unknown; the next use reads it again and cuts off what is torn.
+                self.known = None;
+                return Err(self.failed(error));
+            }
+        };
+        let known = Known { id: Some(id), last_seq, length };
+        self.known = Some(known);
+        // It may have been removed while it was written.
+        self.check(known)?;
         Ok(first)
+    }
+
+    /// Fails when the file is not the one that was read: what it held is lost, and a new one would hide that.
+    fn check(&self, known: Known) -> Result<(), StoreError> {
+        match known.id.map_or(Ok(()), |id| id.check(StoredFile::Journal, &self.file)) {
+            Ok(()) => Ok(()),
+            Err(reason) => {
+                tracing::error!(file = %self.file.display(), %reason, "a journal changed under this process: nothing is added to it until it is back or the process is restarted");
+                Err(StoreError::Unavailable(reason.to_string()))
+            }
+        }
     }
 
     /// All events in order.
@@ -112,7 +134,7 @@ impl Journal {
     /// Cuts off a torn last line.
     fn repair(&self) -> io::Result<Known> {
         let text = match fs::read(&self.file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Known { last_seq: 0, length: 0 }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Known { id: None, last_seq: 0, length: 0 }),
             other => other?,
         };
         let length = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
@@ -123,7 +145,7 @@ impl Journal {
             file.sync_all()?;
         }
         let (_, last_seq) = self.lines()?;
-        Ok(Known { last_seq, length })
+        Ok(Known { id: Some(FileId::at(&self.file)?), last_seq, length })
     }
 
     /// The readable events and the greatest seq. An unreadable line is left out and reported, so that it hides no other.
@@ -147,7 +169,7 @@ impl Journal {
         Ok((events, last_seq))
     }
 
-    fn write_at_end(&self, length: u64, text: &[u8]) -> io::Result<()> {
+    fn write_at_end(&self, length: u64, text: &[u8]) -> io::Result<FileId> {
         let mut file = OpenOptions::new().create(true).append(true).open(&self.file)?;
         let written = file.write_all(text).and_then(|()| file.sync_data());
         if let Err(error) = written {
@@ -156,7 +178,10 @@ impl Journal {
             return Err(error);
         }
         fail_points::pass("journal.appended");
-        if length == 0 { self.flush_directory() } else { Ok(()) }
+        if length == 0 {
+            self.flush_directory()?;
+        }
+        FileId::of(&file)
     }
 
     /// Writes the whole journal anew beside the old one, then puts it in its place.
@@ -182,6 +207,7 @@ impl Journal {
     fn failed(&self, error: io::Error) -> StoreError {
         let text = format!("{}: {error}", self.file.display());
         match error.kind() {
+            io::ErrorKind::NotFound => StoreError::Unavailable(text),
             io::ErrorKind::StorageFull
             | io::ErrorKind::QuotaExceeded
             | io::ErrorKind::ReadOnlyFilesystem

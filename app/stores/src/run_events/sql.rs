@@ -73,11 +73,11 @@ impl RunEventStore for SqlRunEventStore {
     }
 
     async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), StoreError> {
-        self.db.writes().run((thread.clone(), run.clone()), delete_run_events).await
+        self.db.writes().release((thread.clone(), run.clone()), delete_run_events).await
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.db.writes().run(thread.clone(), |tx, thread| Box::pin(async move { Ok(delete_thread_events(tx, thread).await?) })).await
+        self.db.writes().release(thread.clone(), |tx, thread| Box::pin(async move { Ok(delete_thread_events(tx, thread).await?) })).await
     }
 }
 

@@ -27,6 +27,7 @@ use crate::nodes::now_of;
 use crate::requests::keep_values;
 use crate::run_events::{add_events, delete_thread_events};
 use crate::script::{Script, tagged};
+use crate::space::Class;
 use crate::tx::TxError;
 use crate::usage::add_usage;
 use crate::webhooks::keep_call;
@@ -87,6 +88,11 @@ impl Standing {
     }
 }
 
+/// Whether another may take the run after it.
+fn gives_back(commit: &RunCommit) -> bool {
+    commit.end.is_none() && commit.advance == Some(RunStatus::Pending)
+}
+
 fn number(commit: &RunCommit) -> i64 {
     i64::try_from(commit.batch).unwrap_or(i64::MAX)
 }
@@ -102,7 +108,8 @@ impl SqlRunStore {
     /// A commit that also says what became of the thread.
     pub(crate) async fn commit_told(&self, commit: RunCommit) -> Result<ThreadLeft, CommitError> {
         let since = Instant::now();
-        let written = self.db.writes().run(commit, |tx, commit| Box::pin(write(tx, commit))).await;
+        let class = if commit.end.is_some() || gives_back(&commit) { Class::Release } else { Class::Progress };
+        let written = self.db.writes().run_as(class, commit, |tx, commit| Box::pin(write(tx, commit))).await;
         histogram!("deerflow_commit_seconds").record(since.elapsed());
         match written {
             Err(NotWritten::Repeated(left)) => Ok(left),
@@ -231,7 +238,7 @@ fn guarded_update(commit: &RunCommit, backend: DbBackend) -> UpdateMany<run::Ent
         .filter(run::Column::ThreadId.eq(commit.thread_id.as_str()))
         .filter(run::Column::Attempt.eq(i64::from(commit.attempt)))
         .filter(is_legal_before(commit));
-    let gives_back = commit.end.is_none() && commit.advance == Some(RunStatus::Pending);
+    let gives_back = gives_back(commit);
     if commit.batch > 0 {
         // The next attempt counts anew.
         let last_batch = if gives_back { 0 } else { number(commit) };

@@ -25,7 +25,7 @@ use crate::tx::TxError;
 #[async_trait]
 impl RunCreateStore for SqlRunStore {
     async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError> {
-        self.db.writes().run(run, |tx, run| Box::pin(admit(tx, run))).await
+        self.db.writes().create(run, |tx, run| Box::pin(admit(tx, run))).await
     }
 
     async fn claim(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
@@ -41,7 +41,7 @@ impl RunCreateStore for SqlRunStore {
     }
 
     async fn request_cancel(&self, run: &RunId, action: CancelAction, at: DateTime<Utc>) -> Result<Option<RunRecord>, StoreError> {
-        self.db.writes().run((run.clone(), action, at), request_cancel).await
+        self.db.writes().release((run.clone(), action, at), request_cancel).await
     }
 }
 

@@ -18,11 +18,11 @@ use crate::tx::TxError;
 #[async_trait]
 impl RunDeleteStore for SqlRunStore {
     async fn delete(&self, run: &RunId) -> Result<bool, StoreError> {
-        self.db.writes().run(run.clone(), delete_run).await
+        self.db.writes().release(run.clone(), delete_run).await
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.db.writes().run(thread.clone(), |tx, thread| Box::pin(delete_runs_of(tx, thread))).await
+        self.db.writes().release(thread.clone(), |tx, thread| Box::pin(delete_runs_of(tx, thread))).await
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) async fn take_over(db: &Database, node: &NodeId, now: DateTime<Utc>) 
         let next = next.select_only().columns([run::Column::RunId, run::Column::ThreadId]).into_tuple::<(String, String)>();
         let Some((run, thread)) = read(next.one(db.reads()).await)? else { return Ok(None) };
         let args = (run, thread, node.clone(), micros(now));
-        let taken = db.writes().run(args, |tx, (run, thread, node, now)| Box::pin(take(tx, run, thread, node, *now))).await?;
+        let taken = db.writes().release(args, |tx, (run, thread, node, now)| Box::pin(take(tx, run, thread, node, *now))).await?;
         // Somebody else was faster there, or the run could not be read: something has changed, so look again.
         if taken.is_some() {
             return Ok(taken);

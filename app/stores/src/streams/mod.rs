@@ -84,7 +84,7 @@ impl StreamLog for SqlStreamLog {
     }
 
     async fn forget(&self, run_id: &RunId) -> Result<(), StoreError> {
-        self.db.writes().run(run_id.clone(), |tx, run| Box::pin(forget(tx, run))).await
+        self.db.writes().release(run_id.clone(), |tx, run| Box::pin(forget(tx, run))).await
     }
 }
 

@@ -49,7 +49,7 @@ impl SqlThreadStore {
 #[async_trait]
 impl ThreadStore for SqlThreadStore {
     async fn create(&self, thread: NewThread) -> Result<Created, StoreError> {
-        match self.db.writes().run(thread, |tx, thread| Box::pin(write::create(tx, thread))).await {
+        match self.db.writes().create(thread, |tx, thread| Box::pin(write::create(tx, thread))).await {
             Ok(found) => Ok(found),
             Err(write::NotMade::Found(found)) => Ok(*found),
             Err(write::NotMade::Failed(error)) => Err(error),
@@ -81,12 +81,12 @@ impl ThreadStore for SqlThreadStore {
         at: DateTime<Utc>,
     ) -> Result<Option<ThreadRecord>, StoreError> {
         let work = write::Patch { thread: thread.clone(), user: owner.resolve()?, patch, at };
-        self.db.writes().run(work, |tx, work| Box::pin(write::patch(tx, work))).await
+        self.db.writes().create(work, |tx, work| Box::pin(write::patch(tx, work))).await
     }
 
     async fn delete(&self, thread: &ThreadId, owner: &Owner) -> Result<Deleted, StoreError> {
         let work = (thread.clone(), owner.resolve()?);
-        let deleted = self.db.writes().run(work, |tx, (thread, user)| Box::pin(write::delete(tx, thread, user.as_deref()))).await?;
+        let deleted = self.db.writes().release(work, |tx, (thread, user)| Box::pin(write::delete(tx, thread, user.as_deref()))).await?;
         if let (Deleted::Done, Some(journal)) = (deleted, &self.journal) {
             journal.delete_thread(thread).await?;
         }
@@ -95,11 +95,11 @@ impl ThreadStore for SqlThreadStore {
 
     async fn forget_past(&self, thread: &ThreadId, owner: &Owner) -> Result<Deleted, StoreError> {
         let work = (thread.clone(), owner.resolve()?);
-        self.db.writes().run(work, |tx, (thread, user)| Box::pin(write::forget(tx, thread, user.as_deref()))).await
+        self.db.writes().release(work, |tx, (thread, user)| Box::pin(write::forget(tx, thread, user.as_deref()))).await
     }
 
     async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<Swept, StoreError> {
-        let swept = self.db.writes().run((at, most), |tx, (at, most)| Box::pin(write::sweep(tx, *at, *most))).await?;
+        let swept = self.db.writes().release((at, most), |tx, (at, most)| Box::pin(write::sweep(tx, *at, *most))).await?;
         if let Some(journal) = &self.journal {
             for thread in &swept.gone {
                 // The rows are gone, so no later sweep would find these: the log has to.

@@ -30,6 +30,7 @@ pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> An
         let _none: Option<()> = body.refuse("string_pattern_mismatch", "expected_sha256", message, &expected.as_str().into());
     }
     body.finish()?;
+    state.health.require_space()?;
     let record = require_thread(&state, &thread).await?;
     let path = editable(artifact_path(ids.text("path"))?)?;
     if record.status == ThreadStatus::Busy {

@@ -32,6 +32,7 @@ const MOST_UNREAD: u64 = 4 * FORM_OVERHEAD;
 
 pub(crate) async fn post(State(state): App, ids: Ids, asked: Repeatable, mut request: Request) -> Reply {
     let thread = ids.thread()?;
+    state.health.require_space()?;
     let limits = state.info.uploads();
     let most = limits.max_total_size.saturating_add(FORM_OVERHEAD);
     refuse_declared(&request, most).map_err(|_| UploadError::TooMuch)?;
