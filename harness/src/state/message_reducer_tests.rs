@@ -82,11 +82,13 @@ fn long_lists_reduce_in_linear_time() {
     let earlier = state.clone();
     let every_second = (0..count).step_by(2).map(|n| Message::remove(n.to_string()));
     state.apply(StateUpdate::messages(every_second), &ids).unwrap();
-    let moved = ThreadState::restored([], IndexMap::new());
-    let mut copy = moved;
+    let mut copy = ThreadState::default();
     copy.apply(StateUpdate::messages(state.messages().to_vec()), &ids).unwrap();
     copy.keep_log_places(&earlier);
     assert_eq!((copy.messages().len(), copy.log_places().last()), (count / 2, Some(&Some(200_000))));
+    let answers = (0..count).map(|n| StateUpdate::messages([human(&format!("answer {n}"), "three")])).collect();
+    copy.apply_parallel(answers, &ids).unwrap();
+    assert_eq!(copy.messages().len(), count / 2 + count);
     let artifacts: Vec<String> = (0..count).map(|n| format!("/mnt/user-data/outputs/{n}")).collect();
     state.apply(StateUpdate::channel("artifacts", json!(artifacts)), &ids).unwrap();
     state.apply(StateUpdate::channel("artifacts", json!(artifacts)), &ids).unwrap();

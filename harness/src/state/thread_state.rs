@@ -11,7 +11,7 @@ use super::message_reducer::{self, MessageChanges, Positions};
 use super::reducers::{CHANNELS, Reducer, StateError, reduce, reducer_of};
 use super::update::StateUpdate;
 use crate::ids::IdSource;
-use crate::messages::Message;
+use crate::messages::{Message, MessageKind};
 
 /// Messages and channels of a thread at one moment.
 ///
@@ -144,10 +144,18 @@ impl ThreadState {
                 return Err(StateError::ParallelWrites(name.clone()));
             }
         }
+        let removes = |update: &StateUpdate| update.messages.iter().any(|message| matches!(message.kind, MessageKind::Remove));
+        let joins = !updates.iter().any(removes);
         let mut next = self.clone();
-        for update in updates {
+        let mut messages = Vec::new();
+        for mut update in updates {
+            // Without removals the order of reduction shows in nothing, and one reduction indexes the list once.
+            if joins {
+                messages.append(&mut update.messages);
+            }
             next.apply(update, ids)?;
         }
+        next.apply(StateUpdate::messages(messages), ids)?;
         *self = next;
         Ok(())
     }
