@@ -17,29 +17,39 @@ fn references(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
+fn documents() -> [Value; 2] {
+    let (platform, deerflow) = crate::router::described();
+    [assembled(&platform).expect("a document"), assembled_whole(&platform, &deerflow).expect("a document")]
+}
+
 #[test]
 fn every_reference_leads_to_a_schema_and_every_schema_is_referred_to() {
-    let document = assembled(&crate::router::described()).expect("a document");
-    let mut used = BTreeSet::new();
-    references(&document, &mut used);
-    let schemas = document["components"]["schemas"].as_object().expect("schemas");
-    assert_eq!(used, schemas.keys().cloned().collect());
+    for document in documents() {
+        let mut used = BTreeSet::new();
+        references(&document, &mut used);
+        let schemas = document["components"]["schemas"].as_object().expect("schemas");
+        assert_eq!(used, schemas.keys().cloned().collect());
+    }
 }
 
 #[test]
 fn every_operation_has_an_id_of_its_own_a_group_and_an_answer() {
-    let document = assembled(&crate::router::described()).expect("a document");
-    let known: BTreeSet<&str> = TAGS.iter().map(|(name, _)| *name).collect();
-    let mut ids = BTreeSet::new();
-    for (path, operations) in document["paths"].as_object().expect("paths") {
-        for (method, operation) in operations.as_object().expect("operations") {
-            let id = operation["operationId"].as_str().expect("an id");
-            assert!(ids.insert(id), "{id} is there twice");
-            assert!(operation["tags"][0].as_str().is_some_and(|tag| known.contains(tag)), "{method} {path}");
-            let answers = operation["responses"].as_object().expect("answers");
-            assert!(answers.keys().any(|status| status.starts_with('2') && status.len() == 3), "{method} {path}");
-            let in_path = operation["parameters"].as_array().into_iter().flatten().filter(|parameter| parameter["in"] == "path").count();
-            assert_eq!(in_path, path.matches('{').count(), "{method} {path}");
+    for document in documents() {
+        let tags = document["tags"].as_array().expect("tags");
+        let known: BTreeSet<&str> = tags.iter().map(|tag| tag["name"].as_str().expect("a name")).collect();
+        let mut ids = BTreeSet::new();
+        for (path, operations) in document["paths"].as_object().expect("paths") {
+            for (method, operation) in operations.as_object().expect("operations") {
+                let id = operation["operationId"].as_str().expect("an id");
+                assert!(ids.insert(id), "{id} is there twice");
+                assert!(operation["tags"][0].as_str().is_some_and(|tag| known.contains(tag)), "{method} {path}");
+                let answers = operation["responses"].as_object().expect("answers");
+                assert!(answers.keys().any(|status| status.starts_with('2') && status.len() == 3), "{method} {path}");
+                let parameters = operation["parameters"].as_array().into_iter().flatten();
+                let in_path = parameters.filter(|parameter| parameter["in"] == "path");
+                let named: Vec<String> = in_path.map(|parameter| format!("{{{}}}", parameter["name"].as_str().expect("a name"))).collect();
+                assert!(named.len() == path.matches('{').count() && named.iter().all(|name| path.contains(name)), "{method} {path}");
+            }
         }
     }
 }

@@ -81,6 +81,9 @@ impl Operation {
     }
 
     fn path_of(mut self, schema: Schema) -> Self {
+        if !self.path.contains('{') {
+            return self;
+        }
         for name in self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
             self.said = self.said.parameter(parameter(ParameterIn::Path, name, schema.clone(), None));
         }
@@ -122,7 +125,15 @@ impl Operation {
         let body = RequestBodyBuilder::new().content(JSON, content).required(Some(required)).build();
         self.said = self.said.request_body(Some(body));
         self.body = Some(Shape::of(component));
-        self.refuses(&[400, 408, 413, 422])
+        self.refuses(&[400, 408, 413, 415, 422])
+    }
+
+    /// The component that the parts of a form must be.
+    pub(crate) fn form(mut self, component: &'static str) -> Self {
+        let content = ContentBuilder::new().schema(Some(reference(component))).build();
+        let body = RequestBodyBuilder::new().content("multipart/form-data", content).required(Some(Required::True)).build();
+        self.said = self.said.request_body(Some(body));
+        self.refuses(&[400, 408, 413, 415, 422])
     }
 
     /// 200 with a component.
@@ -230,7 +241,9 @@ fn meaning(status: u16) -> &'static str {
         404 => "It does not exist, or belongs to somebody else.",
         408 => "The body did not arrive in time.",
         409 => "It does not go together with what is there.",
+        412 => "It changed since it was read.",
         413 => "The body is too large.",
+        415 => "The body is compressed, or of a kind that this cannot be done with.",
         422 => "A part of the request is not as described here.",
         429 => "Too much at once.",
         _ => "Our fault, or a part we need does not answer.",
@@ -260,6 +273,17 @@ pub(crate) fn flag() -> Schema {
 pub(crate) fn number(low: u32, high: u32, default: u32) -> Schema {
     let number = ObjectBuilder::new().schema_type(Type::Integer).default(Some(default.into()));
     number.minimum(Some(f64::from(low))).maximum(Some(f64::from(high))).build().into()
+}
+
+/// A whole number of any size from `low` on.
+pub(crate) fn whole_number(low: u32) -> Schema {
+    ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(f64::from(low))).build().into()
+}
+
+/// A whole number of at most `most`, above zero or below; zero when nobody says.
+pub(crate) fn signed(most: u32) -> Schema {
+    let number = ObjectBuilder::new().schema_type(Type::Integer).default(Some(0.into()));
+    number.minimum(Some(-f64::from(most))).maximum(Some(f64::from(most))).build().into()
 }
 
 /// One of the words that a handler knows.
