@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The official React hook in a real browser, on a page of another origin, against a real gateway; see tests/external.sh for
-# the environment.
+# In a real browser against a real gateway: the official React hook on a page of another origin, and files of a thread that are
+# opened; see tests/external.sh for the environment.
 #   CHROMIUM  the browser: /usr/bin/chromium unless told otherwise
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 : "${DEERFLOW_BIN_DIR:?}"
-exec node --test "$@" hook.test.mjs
+exec node --test "$@" hook.test.mjs media.test.mjs

@@ -13,7 +13,11 @@ impl FileKind {
     /// By the file's name.
     pub fn of(name: &str) -> Self {
         let guessed = mime_guess::from_path(name).first_or_octet_stream();
-        let essence = guessed.essence_str().to_ascii_lowercase();
+        let essence = match guessed.essence_str().to_ascii_lowercase() {
+            // Browsers play the registered name of this type only.
+            guessed if guessed == "audio/m4a" => "audio/mp4".to_owned(),
+            guessed => guessed,
+        };
         let active = essence.ends_with("+xml")
             || essence.ends_with("/xml")
             || essence.ends_with("javascript")
@@ -39,5 +43,6 @@ mod tests {
             assert!(!FileKind::of(name).active, "{name}: {:?}", FileKind::of(name));
         }
         assert_eq!(FileKind::of("a.txt").media_type, "text/plain; charset=utf-8");
+        assert_eq!(FileKind::of("a.m4a").media_type, "audio/mp4");
     }
 }

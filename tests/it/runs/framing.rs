@@ -43,6 +43,19 @@ async fn a_frame_is_event_data_id_and_a_blank_line() {
 }
 
 #[tokio::test]
+async fn the_question_follows_metadata_under_one_id() {
+    let rig = Rig::start().await;
+    let run = rig.say("then say x").await;
+    assert_eq!(run.names()[..3], ["metadata", "values", "messages"]);
+    let frames: Vec<Value> = run.frames.iter().map(|frame| frame.json().expect("json")).collect();
+    let question = &frames[2][0]["id"];
+    assert!(question.is_string() && frames[2][0]["type"] == "human", "{}", frames[2]);
+    for (name, state) in run.names().iter().zip(&frames).filter(|(name, _)| **name == "values") {
+        assert_eq!(&state["messages"][0]["id"], question, "{name}");
+    }
+}
+
+#[tokio::test]
 async fn the_headers_come_before_the_model_answers() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;

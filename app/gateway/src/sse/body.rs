@@ -15,6 +15,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::frame::{Frames, Style};
 use super::guard::DisconnectGuard;
+use super::opening::Opening;
 use crate::metrics::{FirstToken, OpenStream};
 
 /// As many bytes are gathered before a chunk leaves, however much more is ready.
@@ -44,6 +45,7 @@ pub struct EventStream {
     frames: Frames,
     filter: EventFilter,
     guard: Option<DisconnectGuard>,
+    opening: Opening,
     shutdown: Pin<Box<WaitForCancellationFutureOwned>>,
     /// Whether a gap was shown: nothing but the run's end may follow.
     gapped: bool,
@@ -66,6 +68,7 @@ impl EventStream {
             frames: Frames::new(style),
             filter: EventFilter::default(),
             guard: None,
+            opening: Opening::default(),
             shutdown: Box::pin(shutdown.cancelled_owned()),
             gapped: false,
             aborted: None,
@@ -92,6 +95,13 @@ impl EventStream {
     #[must_use]
     pub fn guarded(mut self, guard: Option<DisconnectGuard>) -> Self {
         self.guard = guard;
+        self
+    }
+
+    /// The same stream for a page that renders the new chat after the first event, before it can take more.
+    #[must_use]
+    pub fn for_a_new_chat(mut self) -> Self {
+        self.opening = Opening::First;
         self
     }
 
@@ -126,7 +136,11 @@ impl EventStream {
     }
 
     fn gather(&mut self, cx: &mut Context<'_>) {
-        while self.frames.size() < CHUNK_LIMIT {
+        if self.opening.holds(cx) {
+            return;
+        }
+        let limit = if self.opening.is_first() { 1 } else { CHUNK_LIMIT };
+        while self.frames.size() < limit {
             let Some(items) = &mut self.items else { return };
             match items.poll_next_unpin(cx) {
                 Poll::Ready(item) => self.take(item),
@@ -145,6 +159,7 @@ impl Stream for EventStream {
         }
         self.gather(cx);
         if let Some(chunk) = self.frames.next_chunk() {
+            self.opening.sent();
             return Poll::Ready(Some(Ok(chunk)));
         }
         if self.items.is_some() {

@@ -33,6 +33,18 @@ async fn everything_ready_leaves_in_one_chunk_with_its_end() {
     assert!(stream.next().await.is_none());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_cuts_the_pause_of_a_new_chat() {
+    let shutdown = CancellationToken::new();
+    let items = stream::iter([event(1, "metadata", "1"), event(2, "values", "2")]).chain(stream::pending()).boxed();
+    let mut stream = EventStream::new(items, STYLE, shutdown.clone()).for_a_new_chat();
+    assert_eq!(stream.next().await.expect("a chunk").expect("no error"), "event: metadata\ndata: 1\nid: 1-1\n\n".as_bytes());
+    let before = tokio::time::Instant::now();
+    shutdown.cancel();
+    assert!(stream.next().await.expect("a cut").is_err());
+    assert_eq!(before.elapsed(), std::time::Duration::ZERO);
+}
+
 #[tokio::test]
 async fn a_gap_closes_without_an_end() {
     let id = |seq| EventId { seq, attempt: 1 };

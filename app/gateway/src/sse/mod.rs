@@ -3,6 +3,7 @@
 mod body;
 mod frame;
 mod guard;
+mod opening;
 mod wait;
 
 pub use body::{EventFilter, EventStream};

@@ -60,6 +60,37 @@ async fn ranges_are_served_from_small_and_large_files() {
 }
 
 #[tokio::test]
+async fn media_play_in_the_viewers_of_browsers() {
+    let gateway = Gateway::new();
+    let (media, pdf) =
+        (["media-src 'self'", "img-src 'self'", "style-src 'unsafe-inline'"], ["object-src 'self'", "style-src 'unsafe-inline'"]);
+    for (name, kind, allowed) in [
+        ("song.mp3", "audio/mpeg", &media[..]),
+        ("talk.m4a", "audio/mp4", &media[..]),
+        ("noise.wav", "audio/wav", &media[..]),
+        ("film.mp4", "video/mp4", &media[..]),
+        ("film.webm", "video/webm", &media[..]),
+        ("plot.png", "image/png", &media[..]),
+        ("paper.pdf", "application/pdf", &pdf[..]),
+        ("notes.txt", "text/plain; charset=utf-8", &["style-src 'unsafe-inline'"][..]),
+    ] {
+        let base = with_file(&gateway, name, "0123456789").await;
+        let shown = gateway.get(&format!("{base}/{name}")).await;
+        assert_eq!((shown.code(), shown.header("content-type")), (200, kind), "{name}");
+        assert!(shown.header("content-disposition").starts_with("inline"), "{name}");
+        let policy = shown.header("content-security-policy");
+        assert!(policy.contains("default-src 'none'") && !policy.contains("script"), "{name}: {policy}");
+        assert!(allowed.iter().all(|directive| policy.contains(directive)), "{name}: {policy}");
+        // Players fetch the whole as a range first, and parts of it when someone seeks.
+        for (range, text, part) in [("bytes=0-", "0123456789", "bytes 0-9/10"), ("bytes=4-", "456789", "bytes 4-9/10")] {
+            let played = gateway.raw("GET", &format!("{base}/{name}"), "", &[("range", range)]).await;
+            assert_eq!((played.code(), played.text(), played.header("content-range")), (206, text, part), "{name} {range}");
+            assert_eq!(played.header("content-security-policy"), policy, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn active_content_is_only_ever_downloaded() {
     let gateway = Gateway::new();
     for name in ["x.html", "x.svg", "x.xml", "x.xsl", "x.js"] {

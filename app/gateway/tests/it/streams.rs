@@ -211,6 +211,52 @@ async fn silence_is_broken_by_heartbeats_at_the_pace_of_the_dialect() {
     }
 }
 
+/// The chunks of a stream, each with the milliseconds after which it came.
+async fn timed_chunks(gateway: &Gateway, path: &str, headers: &[(&str, &str)]) -> Vec<(u128, String)> {
+    let body = saying_with("say hi", json!({ "stream_mode": ["values", "messages-tuple", "updates", "custom"] }));
+    let mut stream = gateway.open("POST", path, body.to_string(), headers).await.into_body().into_data_stream();
+    let began = tokio::time::Instant::now();
+    let mut chunks = Vec::new();
+    while let Some(chunk) = stream.next().await {
+        chunks.push((began.elapsed().as_millis(), String::from_utf8(chunk.expect("no error").to_vec()).expect("UTF-8")));
+    }
+    chunks
+}
+
+fn names(chunk: &str) -> Vec<&str> {
+    chunk.lines().filter_map(|line| line.strip_prefix("event: ")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_renders_a_new_chat_before_its_question_comes() {
+    let gateway = Gateway::new();
+    let page = [("origin", "http://localhost:3000")];
+    for prefix in ["/api", "/api/langgraph"] {
+        let path = format!("{prefix}/threads/{}/runs/stream", gateway.thread().await);
+        let chunks = timed_chunks(&gateway, &path, &page).await;
+        assert_eq!(names(&chunks[0].1), ["metadata"], "{prefix}");
+        assert!(chunks[0].0 < 100, "{prefix}: {}", chunks[0].0);
+        assert!(chunks[1].0 - chunks[0].0 >= 200, "{prefix}: {}", chunks[1].0);
+        let rest: String = chunks[1..].iter().map(|(_, text)| text.as_str()).collect();
+        let order = names(&rest);
+        assert_eq!((order.first(), order.last()), (Some(&"values"), Some(&"end")), "{prefix}");
+        let datas = rest.lines().filter_map(|line| line.strip_prefix("data: "));
+        let datas: Vec<Value> = datas.map(|data| serde_json::from_str(data).expect("JSON")).collect();
+        let states = order.iter().zip(&datas).filter(|(name, _)| **name == "values");
+        let questions: Vec<&Value> = states.map(|(_, state)| &state["messages"][0]["id"]).collect();
+        assert!(questions[0].is_string() && questions.len() > 1, "{prefix}: {questions:?}");
+        assert!(questions.iter().all(|id| *id == questions[0]), "{prefix}: one id for one question: {questions:?}");
+
+        let second = timed_chunks(&gateway, &path, &page).await;
+        assert!(second.iter().all(|(at, _)| *at < 100), "{prefix}: the page shows the thread already");
+    }
+    for (prefix, headers) in [("/api", &[][..]), ("", &page[..])] {
+        let path = format!("{prefix}/threads/{}/runs/stream", gateway.thread().await);
+        let chunks = timed_chunks(&gateway, &path, headers).await;
+        assert!(chunks.iter().all(|(at, _)| *at < 100), "{prefix}: nothing waits for other clients");
+    }
+}
+
 #[tokio::test]
 async fn a_reader_that_leaves_while_its_run_is_made_cancels_it_too() {
     let gateway = Gateway::new();

@@ -17,6 +17,7 @@ use tokio::io::AsyncReadExt;
 use super::body::file_body;
 use super::disposition::disposition;
 use super::hash::hash;
+use super::policy::content_policy;
 use super::range::{Wanted, wanted};
 use super::tag::is_known;
 use crate::error::ApiError;
@@ -151,7 +152,7 @@ fn about(name: &str, download: bool, tag: &str, cache: &'static str, facts: &Met
         (header::LAST_MODIFIED, text(&modified.format("%a, %d %b %Y %H:%M:%S GMT").to_string())),
         (header::CACHE_CONTROL, HeaderValue::from_static(cache)),
         (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'")),
+        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(content_policy(&kind))),
         (RESOURCE_POLICY, HeaderValue::from_static("same-origin")),
     ])
 }

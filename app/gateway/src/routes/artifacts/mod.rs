@@ -4,6 +4,7 @@ mod body;
 mod disposition;
 mod get;
 mod hash;
+mod policy;
 mod put;
 mod range;
 mod tag;

@@ -1,0 +1,77 @@
+// What a browser makes of files that it opens from a thread.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { chromium } from "playwright-core";
+
+import { start } from "../sdk/js/rig.mjs";
+
+const PATIENCE = 30_000;
+const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+let gateway, browser;
+before(async () => {
+  gateway = await start();
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ARGUMENTS });
+});
+after(async () => {
+  await browser?.close();
+  await gateway?.stop();
+});
+
+/** So many seconds of silence as a WAV file of 8,000 bytes a second. */
+function silence(seconds) {
+  const samples = Buffer.alloc(8_000 * seconds, 128);
+  const head = Buffer.alloc(44);
+  head.write("RIFF");
+  head.writeUInt32LE(36 + samples.length, 4);
+  head.write("WAVEfmt ", 8);
+  head.writeUInt32LE(16, 16);
+  head.writeUInt16LE(1, 20);
+  head.writeUInt16LE(1, 22);
+  head.writeUInt32LE(8_000, 24);
+  head.writeUInt32LE(8_000, 28);
+  head.writeUInt16LE(1, 32);
+  head.writeUInt16LE(8, 34);
+  head.write("data", 36);
+  head.writeUInt32LE(samples.length, 40);
+  return Buffer.concat([head, samples]);
+}
+
+/** Puts a file into a new thread and gives its address. */
+async function upload(name, content) {
+  const thread = await fetch(`${gateway.origin}/api/threads`, { method: "POST", headers: { "content-type": "application/json" }, body: "{}" });
+  const { thread_id: id } = await thread.json();
+  const form = new FormData();
+  form.append("files", new Blob([content]), name);
+  const answer = await fetch(`${gateway.origin}/api/threads/${id}/uploads`, { method: "POST", body: form });
+  const { files } = await answer.json();
+  return gateway.origin + files[0].artifact_url;
+}
+
+test("a recording plays in the browser's own player", async () => {
+  const page = await browser.newPage();
+  const ranges = [];
+  page.on("response", (answer) => ranges.push([answer.status(), answer.request().headers().range]));
+  await page.goto(await upload("silence.wav", silence(20)));
+  const ready = () => document.querySelector("video")?.readyState === HTMLMediaElement.HAVE_ENOUGH_DATA;
+  await page.waitForFunction(ready, undefined, { timeout: PATIENCE, polling: 20 });
+  assert.equal(await page.evaluate(() => document.querySelector("video").duration), 20);
+  assert.ok(ranges.some(([status, range]) => status === 206 && range?.startsWith("bytes=")), JSON.stringify(ranges));
+  await page.close();
+});
+
+test("a picture is shown and a script in a drawing is not run", async () => {
+  const page = await browser.newPage();
+  const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  await page.goto(await upload("pixel.png", Buffer.from(pixel, "base64")));
+  assert.equal(await page.evaluate(() => document.querySelector("img").naturalWidth), 1);
+  const drawing = `<svg xmlns="http://www.w3.org/2000/svg"><script>document.title = "ran"</script></svg>`;
+  const downloaded = page.waitForEvent("download", { timeout: PATIENCE });
+  // A download ends the navigation without a page.
+  await page.goto(await upload("drawing.svg", drawing)).catch((error) => assert.match(String(error), /Download is starting/));
+  assert.equal((await downloaded).suggestedFilename(), "drawing.svg");
+  assert.notEqual(await page.title(), "ran");
+  await page.close();
+});
