@@ -36,7 +36,7 @@ fn whole() -> Vec<String> {
 
 /// The embedding model: a name with its provider, or an entry of its own.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected `provider:model`, or an entry with `model`")]
 #[non_exhaustive]
 pub enum EmbedConfig {
     /// `openai:<model>`, with the key in OPENAI_API_KEY.
@@ -105,6 +105,21 @@ impl StoreConfig {
                     }
                 });
             });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_wrong_embedding_model_is_told_what_it_may_be() {
+        for wrong in [json!(5), json!({ "base_url": "http://x" })] {
+            let error = serde_json::from_value::<EmbedConfig>(wrong).unwrap_err().to_string();
+            assert_eq!(error, "expected `provider:model`, or an entry with `model`");
         }
     }
 }

@@ -38,7 +38,7 @@ pub struct ListUploadedFilesArgs {
 
 /// Of which files the headings are shown.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected true, false or a list of file names")]
 pub enum Outlines {
     /// Of all, or of none.
     All(bool),
