@@ -4,28 +4,73 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::agents::{AgentBuilder, StaticResolver};
+use crate::agents::{AgentBuilder, NestedEnd, StaticResolver, run_nested};
 use crate::config::GuardrailProviderConfig;
 use crate::ids::ThreadId;
-use crate::messages::Content;
+use crate::messages::{Content, Message};
 use crate::middlewares::guardrail::{GuardrailMiddleware, policy_of};
 use crate::models::ScriptedModel;
+use crate::runtime::agent::Agent;
 use crate::runtime::memory::runtime_in_memory;
 use crate::runtime::runs::{RunLimits, RunsFacade};
 use crate::runtime::stream_bridge::ResumeFrom;
 use crate::tools::builtins::WriteTodos;
+use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
 const ONE: &str = r#"[[tool:write_todos {"todos":[]}]] then say done"#;
 const TWO: &str = r#"[[tools:[{"name":"write_todos","args":{"todos":[]}},{"name":"write_todos","args":{"todos":[]}}]]] then say done"#;
 
-/// A client of an agent whose every call needs a yes.
-fn client() -> Client {
+/// An agent whose every call needs a yes.
+fn guarded() -> Arc<dyn Agent> {
     let section: GuardrailProviderConfig = serde_json::from_value(json!({"use": "rules", "config": {"default": "ask"}})).unwrap();
     let guard = GuardrailMiddleware::new(policy_of(Some(&section)), true, None);
-    let agent = AgentBuilder::new(Arc::new(ScriptedModel::default())).tool(WriteTodos).middleware(guard).build();
+    AgentBuilder::new(Arc::new(ScriptedModel::default())).tool(WriteTodos).middleware(guard).build()
+}
+
+/// Sets a guarded agent to work, and gives the results of its calls.
+struct Delegate;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct NoArgs {}
+
+impl Tool for Delegate {
+    type Args = NoArgs;
+
+    fn name(&self) -> &str {
+        "delegate"
+    }
+
+    fn description(&self) -> &str {
+        "Hands a task on."
+    }
+
+    fn effect(&self, _args: &NoArgs) -> Effect {
+        Effect::Pure
+    }
+
+    async fn call(&self, _args: NoArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        match run_nested(&*guarded(), [Message::human(ONE)], ctx).await {
+            Ok(NestedEnd::Done(state)) => {
+                let results = state.messages().iter().filter(|message| message.tool_call_id().is_some());
+                Ok(results.map(|message| message.content.text()).collect::<Vec<_>>().join("; ").into())
+            }
+            Ok(NestedEnd::Asks(control)) => Ok(ToolOutput::only(control)),
+            Err(error) => Err(ToolError::for_model(error.to_string())),
+        }
+    }
+}
+
+/// A client of an agent whose every call needs a yes.
+fn client() -> Client {
+    client_of(guarded())
+}
+
+fn client_of(agent: Arc<dyn Agent>) -> Client {
     let parts = runtime_in_memory(Arc::new(StaticResolver::new().with_agent("guarded", agent))).unwrap();
     Client::new(Arc::new(RunsFacade::new(parts, RunLimits::default()))).assistant("guarded")
 }
@@ -72,6 +117,23 @@ async fn an_answer_that_decides_nothing_leaves_the_question_open() {
     assert!(questions[0].error().unwrap().contains("\"maybe\" is no decision"), "{questions:?}");
     let done = told(client.resume(json!("yes"), &thread).await.unwrap()).await;
     assert!(results(&done)[0].starts_with("The todo list"), "{:?}", results(&done));
+}
+
+#[tokio::test]
+async fn an_agent_inside_a_call_asks_again_and_takes_an_edit() {
+    let outer = AgentBuilder::new(Arc::new(ScriptedModel::default())).tool(Delegate).build();
+    let (client, thread) = (client_of(outer), ThreadId::parse("t").unwrap());
+    let asked = told(client.stream("[[tool:delegate {}]] then say done", &thread).await.unwrap()).await;
+    let first = asked.last().unwrap().questions();
+    let again = told(client.resume(json!({"decisions": []}), &thread).await.unwrap()).await;
+    let questions = again.last().unwrap().questions();
+    assert_eq!((questions.len(), &questions[0].id), (1, &first[0].id), "{questions:?}");
+    assert!(questions[0].error().unwrap().contains("0 decisions"), "{questions:?}");
+    let todos = json!([{"content": "rest", "status": "pending"}]);
+    let edit = json!([{"type": "edit", "args": {"action": "write_todos", "args": {"todos": todos}}}]);
+    let done = told(client.resume(edit, &thread).await.unwrap()).await;
+    let result = results(&done).pop().unwrap();
+    assert!(result.starts_with("Note: the user changed this call") && result.contains("The todo list"), "{result}");
 }
 
 #[tokio::test]

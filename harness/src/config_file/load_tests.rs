@@ -191,7 +191,7 @@ fn what_a_file_asks_for_in_vain_is_said() {
 fn a_setting_at_its_default_asks_for_nothing() {
     for text in [
         "logging: {enhance: {enabled: true, format: json}}\n",
-        "database: {pool_recycle: 300.0, command_timeout: null, pool_size: 5}\n",
+        "database: {pool_recycle: 300, command_timeout: null, pool_size: 5}\n",
         "skills: {use: \"deerflow.skills.storage.local_skill_storage:LocalSkillStorage\"}\n",
         "skill_scan: {enabled: true}\nchannels: {slack: {enabled: false}}\n",
     ] {

@@ -115,7 +115,9 @@ fn cut(text: &mut String, left: &mut Option<usize>) {
         Some(rest) => *left = Some(rest),
         None if left.is_none() && text.is_empty() => {}
         None => {
-            text.truncate(text.floor_char_boundary(left.take().unwrap_or_default()));
+            let most = left.take().unwrap_or_default();
+            let end = (0..=most).rev().find(|end| text.is_char_boundary(*end));
+            text.truncate(end.unwrap_or_default());
         }
     }
 }

@@ -23,7 +23,8 @@ struct Provider {
     decode: fn(&[u8], bool) -> (Chunks, Option<DecodeError>),
 }
 
-fn decode<W: Wire>(wire: &W, answer: &[u8], streamed: bool) -> (Chunks, Option<DecodeError>) {
+fn decode<W: Wire, E>(way: Result<(W, E), String>, answer: &[u8], streamed: bool) -> (Chunks, Option<DecodeError>) {
+    let (wire, _) = way.expect("an entry with an address has a way to it");
     if streamed {
         return decoded(|| wire.reader("m"), &[answer]);
     }
@@ -48,7 +49,7 @@ const PROVIDERS: [Provider; 5] = [
             )
         },
         lines: false,
-        decode: |answer, streamed| decode(&ChatCompletions::of(&entry(), Dialect::OPENAI).unwrap().0, answer, streamed),
+        decode: |answer, streamed| decode(ChatCompletions::of(&entry(), Dialect::OPENAI), answer, streamed),
     },
     Provider {
         name: "responses",
@@ -65,7 +66,7 @@ const PROVIDERS: [Provider; 5] = [
             )
         },
         lines: false,
-        decode: |answer, streamed| decode(&Responses::of(&entry(), Dialect::OPENAI.site).unwrap().0, answer, streamed),
+        decode: |answer, streamed| decode(Responses::of(&entry(), Dialect::OPENAI.site), answer, streamed),
     },
     Provider {
         name: "anthropic",
@@ -90,7 +91,7 @@ const PROVIDERS: [Provider; 5] = [
             )
         },
         lines: false,
-        decode: |answer, streamed| decode(&Messages::of(&entry(), false).unwrap().0, answer, streamed),
+        decode: |answer, streamed| decode(Messages::of(&entry(), false), answer, streamed),
     },
     Provider {
         name: "gemini",
@@ -107,7 +108,7 @@ const PROVIDERS: [Provider; 5] = [
             )
         },
         lines: false,
-        decode: |answer, streamed| decode(&GenerateContent::of(&entry()).unwrap().0, answer, streamed),
+        decode: |answer, streamed| decode(GenerateContent::of(&entry()), answer, streamed),
     },
     Provider {
         name: "ollama",
@@ -124,7 +125,7 @@ const PROVIDERS: [Provider; 5] = [
             )
         },
         lines: true,
-        decode: |answer, streamed| decode(&Chat::of(&entry()).unwrap().0, answer, streamed),
+        decode: |answer, streamed| decode(Chat::of(&entry()), answer, streamed),
     },
 ];
 

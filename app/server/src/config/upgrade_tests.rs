@@ -83,6 +83,9 @@ fn an_upgrade_changes_no_decision() {
             let environment = Environment::of("/", [("DEEPSEEK_API_KEY", "k")]);
             let text = text.replace("src.models", "deerflow.models").replace("src.sandbox", "deerflow.sandbox");
             let text = text.replace("    api_key:", "    model: m\n    api_key:");
+            // A file that holds nothing is refused; an upgrade makes of it what an empty map is.
+            let is_empty = text.lines().all(|line| line.is_empty() || line.starts_with('#'));
+            let text = if is_empty { "{}\n".to_owned() } else { text };
             let loaded = parse(&text, Path::new("config.yaml"), &environment).unwrap();
             let mut config = loaded.config;
             config.config_version = 0;
