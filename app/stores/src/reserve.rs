@@ -50,6 +50,10 @@ impl Reserve {
     /// Bytes that this process could still write to the same file system.
     pub(crate) fn free(&self) -> io::Result<u64> {
         let found = statvfs(self.directory())?;
+        if found.f_blocks == 0 {
+            // It does not count its blocks; only a write can tell.
+            return Ok(u64::MAX >> 1);
+        }
         // What is kept for the superuser is of no use to others.
         let blocks = if rustix::process::geteuid().is_root() { found.f_bfree } else { found.f_bavail };
         Ok(blocks.saturating_mul(found.f_frsize))

@@ -56,7 +56,7 @@ impl Space {
         let inside = self.reusable.min(headroom);
         // Rows that find room inside still pass through the log, which does not.
         let besides = (headroom - inside).max(headroom / 4);
-        let left = (self.held + self.free).checked_sub(besides)?;
+        let left = self.held.saturating_add(self.free).checked_sub(besides)?;
         let reserve = left.min(self.size);
         let enough = reserve >= self.size - inside.min(self.size / 2);
         (enough && (reserve > self.held || self.size == 0)).then_some(Take { reserve, besides })
