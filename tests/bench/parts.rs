@@ -78,6 +78,7 @@ impl PartProcess {
 pub(super) async fn serve(router: Router) -> anyhow::Result<()> {
     let server = LocalServer::start(router, 0).await?;
     writeln!(io::stdout(), "{}", server.address())?;
+    #[expect(clippy::disallowed_methods, reason = "waits for its parent, computes nothing")]
     tokio::task::block_in_place(|| io::copy(&mut io::stdin(), &mut io::sink()))?;
     Ok(())
 }

@@ -203,6 +203,9 @@ static PLACES: &[Place] = &[
          session slack telegram discord feishu dingtalk wechat wecom buzz github",
     ),
     closed("channels.session", "assistant_id config context users"),
-    closed("runs", "wall_clock_limit_seconds idle_limit_seconds shutdown_grace_seconds max_enqueued_per_thread"),
+    closed(
+        "runs",
+        "wall_clock_limit_seconds idle_limit_seconds shutdown_grace_seconds max_enqueued_per_thread max_messages_per_request max_messages_per_thread",
+    ),
     closed("testing", "conformance_agent"),
 ];

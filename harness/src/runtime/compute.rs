@@ -165,37 +165,27 @@ fn can_offload() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use tokio::sync::oneshot;
 
     use super::*;
     use crate::runtime::tasks::{TaskKind, Tasks};
 
     const HEAVY: Size = Size { items: HEAVY_MESSAGES, bytes: 0 };
 
-    /// Two ends: the first blocks its thread until the second, on the same single worker, has run.
-    fn rendezvous() -> (impl FnOnce() + Send, impl FnOnce() + Send) {
-        let (arrive, arrived) = mpsc::channel();
-        let (release, released) = mpsc::channel::<()>();
-        let blocks = move || {
-            arrive.send(()).unwrap();
-            released.recv().unwrap();
-        };
-        let releases = move || {
-            arrived.recv().unwrap();
-            release.send(()).unwrap();
-        };
-        (blocks, releases)
-    }
-
+    /// The heavy poll blocks its thread until another task of the same single worker has run.
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn other_tasks_progress_beside_a_heavy_poll() {
-        let (tasks, (blocks, releases)) = (Tasks::new(), rendezvous());
-        let work = offloading(async {
+        let tasks = Tasks::new();
+        let (arrive, arrived) = oneshot::channel();
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let work = offloading(async move {
             heavy_poll(HEAVY).await;
-            blocks();
+            arrive.send(()).unwrap();
+            released.recv().unwrap();
         });
         let heavy = tasks.spawn(TaskKind::Finish, "heavy", work);
-        tasks.spawn(TaskKind::Finish, "light", async { releases() }).await.unwrap().unwrap();
+        arrived.await.unwrap();
+        tasks.spawn(TaskKind::Finish, "light", async move { release.send(()).unwrap() }).await.unwrap().unwrap();
         heavy.await.unwrap().unwrap();
     }
 

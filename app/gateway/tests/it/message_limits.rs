@@ -41,7 +41,8 @@ fn requests(thread: &str, messages: &Value) -> Vec<(String, Value)> {
 #[tokio::test]
 async fn too_many_messages_in_a_request_are_422() {
     let gateway = gateway();
-    let thread = gateway.thread().await;
+    let made = gateway.post("/threads", json!({ "metadata": { "graph_id": "lead_agent" } })).await.json();
+    let thread = made["thread_id"].as_str().expect("an id").to_owned();
     for (path, body) in requests(&thread, &messages(0, 5)) {
         let answer = gateway.post(&path, body).await;
         assert_eq!(answer.code(), 422, "{path}: {}", answer.text());
