@@ -34,9 +34,9 @@ impl Attempt {
         Self { id: String::new(), name: name.into(), args: args.into(), fate }
     }
 
-    /// The arguments, if they can be read.
+    /// The arguments, if they can be read. Half a character is read as U+FFFD.
     pub(super) fn readable(&self) -> Option<Map<String, Value>> {
-        serde_json::from_str(&self.args).ok()
+        serde_json::from_str(&self.args.replace("\\ud800", "\u{fffd}")).ok()
     }
 }
 
