@@ -27,6 +27,7 @@ impl Server {
             Self::Redis => "redis",
         };
         let command = format!("{}/{name}-{what}", setting_of("DEERFLOW_TEST_SERVERS"));
+        #[expect(clippy::disallowed_methods, reason = "waits for a command, computes nothing")]
         let done = tokio::task::block_in_place(|| Command::new(&command).output()).expect("a command");
         assert!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
     }

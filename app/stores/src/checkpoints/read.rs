@@ -161,7 +161,11 @@ async fn snapshots(db: &DatabaseConnection, thread: &ThreadId, rows: Vec<checkpo
     Ok(read)
 }
 
-const MESSAGES: &str = "SELECT place, message_json FROM checkpoint_messages WHERE thread_id = $1 AND place BETWEEN $2 AND $3";
+/// Reads messages in groups of neighbours: SQLite's driver hands over each row by itself, which costs more than reading it. A
+/// message's JSON has no line break, and a group of the largest messages stays below what one text may hold.
+const MESSAGES: &str = "\
+    SELECT string_agg(CAST(place AS TEXT), ',' ORDER BY place), string_agg(message_json, '\n' ORDER BY place) \
+    FROM checkpoint_messages WHERE thread_id = $1 AND place BETWEEN $2 AND $3 GROUP BY place / 32";
 
 /// Reads the messages of all layouts, by place.
 async fn messages(db: &DatabaseConnection, thread: &ThreadId, layouts: &[Vec<LogRange>]) -> Result<HashMap<u64, Message>, CheckpointError> {
@@ -171,21 +175,37 @@ async fn messages(db: &DatabaseConnection, thread: &ThreadId, layouts: &[Vec<Log
         let values: [sea_orm::Value; 3] = [thread.as_str().into(), signed(first).into(), signed(last).into()];
         let statement = Statement::from_sql_and_values(db.get_database_backend(), MESSAGES, values);
         let rows = read_checkpoints(db.query_all_raw(statement).await)?;
-        heavy_poll(Size::items(rows.len())).await;
-        let rows = rows.iter().map(<(i64, String)>::try_get_many_by_index).collect::<Result<Vec<_>, _>>();
-        let rows = read_checkpoints(rows.map_err(DbErr::from))?;
-        heavy_poll(Size::bytes(rows.iter().map(|(_, json)| json.len()).sum())).await;
-        for (place, json) in rows {
-            let place = u64::try_from(place).unwrap_or_default();
-            if !contains_place(&named, place) {
-                continue;
-            }
-            let message = Message::from_stored(&json)
-                .map_err(|error| StoreError::Failed(format!("message {place} of thread {thread} is damaged: {error}")))?;
-            messages.insert(place, message);
+        let groups = rows.iter().map(<(String, String)>::try_get_many_by_index).collect::<Result<Vec<_>, _>>();
+        let groups = read_checkpoints(groups.map_err(DbErr::from))?;
+        heavy_poll(Size { items: groups.len() * 32, bytes: groups.iter().map(|(_, texts)| texts.len()).sum() }).await;
+        for (places, texts) in &groups {
+            read_group(thread, &named, places, texts, &mut messages)?;
         }
     }
     Ok(messages)
+}
+
+/// Reads a group of messages, each in a line of its own, of which `named` may leave some out.
+fn read_group(
+    thread: &ThreadId,
+    named: &[LogRange],
+    places: &str,
+    texts: &str,
+    messages: &mut HashMap<u64, Message>,
+) -> Result<(), CheckpointError> {
+    let damaged = |place: &str, reason: String| StoreError::Failed(format!("message {place} of thread {thread} is damaged: {reason}"));
+    let mut lines = texts.split('\n');
+    for place in places.split(',') {
+        let json = lines.next().ok_or_else(|| damaged(place, "it is missing in its group".to_owned()))?;
+        let number: u64 = place.parse().map_err(|_| damaged(place, "its place is no number".to_owned()))?;
+        if contains_place(named, number) {
+            messages.insert(number, Message::from_stored(json).map_err(|error| damaged(place, error.to_string()))?);
+        }
+    }
+    match lines.next() {
+        None => Ok(()),
+        Some(_) => Err(damaged(places, "a line break stands in its JSON".to_owned()).into()),
+    }
 }
 
 /// Whether sorted, disjoint ranges contain a place.
