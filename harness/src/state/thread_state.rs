@@ -137,7 +137,10 @@ impl ThreadState {
     }
 
     /// Reduces the updates of tasks that ran side by side, in call order. On an error the state is unchanged.
-    pub fn apply_parallel(&mut self, updates: Vec<StateUpdate>, ids: &dyn IdSource) -> Result<(), StateError> {
+    pub fn apply_parallel(&mut self, mut updates: Vec<StateUpdate>, ids: &dyn IdSource) -> Result<(), StateError> {
+        if updates.len() <= 1 {
+            return updates.pop().map_or(Ok(()), |update| self.apply(update, ids));
+        }
         let mut written: HashSet<&str> = HashSet::new();
         for name in updates.iter().flat_map(|update| update.channels.keys()) {
             if reducer_of(name) == Some(Reducer::LastWrite) && !written.insert(name) {
