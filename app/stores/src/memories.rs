@@ -75,7 +75,8 @@ const FORGET: &str = "DELETE FROM memory_news WHERE thread_id = ? RETURNING 'for
 #[async_trait]
 impl MemoryStore for SqlMemoryStore {
     async fn read(&self, scope: &MemoryScope) -> Result<Option<Stored>, StoreError> {
-        let row = memory::Entity::find_by_id(key(scope)).one(self.db.reads()).await;
+        // Every run reads it. Of a primary key there is one row; a limit would have SQLite plan the statement anew at each use.
+        let row = memory::Entity::find_by_id(key(scope)).all(self.db.reads()).await.map(|mut rows| rows.pop());
         read(row.and_then(|row| row.map(stored).transpose()))
     }
 
