@@ -109,8 +109,8 @@ const MESSAGES_PER_RANGE: usize = 8;
 impl CheckpointWrite {
     /// Plans the write of `state`: new messages get the places after `log_tail`, and the state learns them.
     ///
-    /// A fragmented list, of more ranges than [`MAX_RANGES`] and [`MESSAGES_PER_RANGE`] allow, is written to the end of the log
-    /// as a whole. Older checkpoints keep the places they name.
+    /// A fragmented list, of more ranges than 64 and one for each eight messages, is written to the end of the log as a whole.
+    /// Older checkpoints keep the places they name.
     pub fn plan(meta: CheckpointMeta, state: &mut ThreadState, log_tail: &mut u64) -> Self {
         if ranges_of(state.log_places()) > MAX_RANGES + state.messages().len() / MESSAGES_PER_RANGE {
             state.forget_log_places();
