@@ -75,7 +75,7 @@ pub trait ReadinessProbe: Send + Sync + std::fmt::Debug {
     /// The reason for which the part takes no writes. Details go to the log.
     async fn probe(&self) -> Result<(), NotReady>;
 
-    /// Tells at once whether space is so low that nothing new is to be stored, in rows or in files.
+    /// Returns at once whether space is so low that nothing new is to be stored, in rows or in files.
     fn is_short_of_space(&self) -> bool {
         false
     }

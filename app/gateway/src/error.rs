@@ -32,7 +32,7 @@ pub struct Issue {
     pub ctx: Option<Value>,
 }
 
-/// How to sign in (RFC 6750), for a request without a key.
+/// The authentication challenge (RFC 6750) for a request without a key.
 const CHALLENGE: &str = "Bearer realm=\"deerflow\"";
 /// The same for a request whose key is not valid.
 const INVALID_TOKEN: &str = "Bearer realm=\"deerflow\", error=\"invalid_token\", error_description=\"The API key is not valid\"";
@@ -255,7 +255,7 @@ impl ApiError {
         response
     }
 
-    /// The header that tells clients what to do about the failure.
+    /// Returns the header that names the client's next step after the failure.
     fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         Some(match self {
             Self::TooManyFailures { retry_after_secs } => (header::RETRY_AFTER, (*retry_after_secs).into()),

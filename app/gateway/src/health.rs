@@ -60,7 +60,7 @@ pub(crate) fn verdict(findings: &[Finding]) -> Verdict {
     }
 }
 
-/// What was found out about one part.
+/// The result of probing one part.
 pub(crate) fn of_part(findings: &[Finding], name: &str) -> Vec<Finding> {
     findings.iter().filter(|finding| finding.name == name).cloned().collect()
 }

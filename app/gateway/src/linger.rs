@@ -32,7 +32,7 @@ impl Unread {
     }
 }
 
-/// A body that tells when it was read to its end.
+/// A body that records when it was read to its end.
 #[derive(Debug)]
 pub(crate) struct ObservedBody {
     body: Incoming,

@@ -120,7 +120,7 @@ impl DiskWatch {
         if may_go_on(class, free, self.size) { Ok(()) } else { Err(full()) }
     }
 
-    /// Tells whether space is low.
+    /// Returns whether space is low.
     pub(crate) fn is_low(&self) -> bool {
         self.low.load(Ordering::Relaxed)
     }
@@ -217,7 +217,7 @@ fn full() -> Fault {
     Fault::Full("disk full".to_owned())
 }
 
-/// Tells errors that a full disk or a used up quota gives.
+/// Recognizes errors of a full disk or an exhausted quota.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

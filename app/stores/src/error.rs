@@ -28,7 +28,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// Tells faults that may come from a lack of space.
+    /// Recognizes faults that may come from a lack of space.
     pub(crate) fn may_lack_space(&self) -> bool {
         matches!(self, Self::Full(_) | Self::Disk(_))
     }

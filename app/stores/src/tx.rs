@@ -127,7 +127,7 @@ impl Writes {
         }
     }
 
-    /// Tells whether creations are refused for want of space.
+    /// Returns whether creations are refused for lack of space.
     pub(crate) fn is_low(&self) -> bool {
         match &self.way {
             Way::Queue(queue) => queue.is_low(),
@@ -135,7 +135,7 @@ impl Writes {
         }
     }
 
-    /// Tells whether a write found no space and none that needs space has succeeded since.
+    /// Returns whether a write found no space and none that needs space has succeeded since.
     pub(crate) fn was_full(&self) -> bool {
         self.was_full.load(Ordering::Relaxed)
     }

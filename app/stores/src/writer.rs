@@ -161,7 +161,7 @@ impl WriteQueue {
         Self { jobs: sender, low }
     }
 
-    /// Tells whether creations are refused for want of space.
+    /// Returns whether creations are refused for lack of space.
     pub(crate) fn is_low(&self) -> bool {
         self.low.load(Ordering::Relaxed)
     }

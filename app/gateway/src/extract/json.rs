@@ -16,7 +16,7 @@ use crate::openapi::Shape;
 /// The largest body that is read, uploads aside.
 pub const BODY_LIMIT: usize = 20 * 1024 * 1024;
 
-/// How long a client may take to send it.
+/// The longest time in which a client may send it.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The body, empty or JSON. For the platform null stands only where the route's component takes it.
